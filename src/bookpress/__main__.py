@@ -1,0 +1,262 @@
+"""The press on the command line: `python -m bookpress`."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bookpress.errors import PressError
+from bookpress.expected import merged, write_whole
+from bookpress.press import Press, Proof, compare_with_record
+from bookpress.snippet import Snippet, all_snippets, find_snippet
+
+EXAMPLES = """
+examples:
+  python -m bookpress run                        prove every snippet
+  python -m bookpress run ch16/02_chain_rule_trap
+  python -m bookpress accept ch16                record a chapter's outputs
+  python -m bookpress list --json | jq .
+  python -m bookpress standalone build/          write self-contained files
+  python -m bookpress record                     on a machine with a GPU
+
+A snippet is named as it stands under snippets/, with or without `.py`; the
+name of a folder means all that is in it; no name means all. The metadata of
+a snippet is explained in CONTRIBUTING.md.
+"""
+
+
+def project_root() -> Path:
+    """The folder with `snippets/`, here or above.
+
+    Raises:
+        PressError: there is none.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "snippets").is_dir() and (folder / "src").is_dir():
+            return folder
+    raise PressError(
+        f"{here}: no project here or above (a folder with snippets/ and "
+        "src/); change into the book's folder"
+    )
+
+
+def chosen(names: Sequence[str], root: Path) -> list[Snippet]:
+    """The snippets that are named; all for no name.
+
+    Raises:
+        PressError: a name fits no snippet.
+    """
+    everything = all_snippets(root)
+    if not names:
+        return everything
+    found: dict[Snippet, None] = {}
+    for name in names:
+        folder = name.strip("/").removeprefix("snippets/") + "/"
+        inside = [s for s in everything if s.name.startswith(folder)]
+        for snippet in inside or [find_snippet(name, root)]:
+            found[snippet] = None
+    return list(found)
+
+
+class Progress:
+    """One line for every proof; on a terminal also how many are to come."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+        self._terminal = sys.stderr.isatty()
+        self._status()
+
+    def __call__(self, proof: Proof) -> None:
+        self._done += 1
+        words = "as before" if proof.cached else "proven"
+        if proof.failures:
+            words = "FAILED"
+        seconds = f"{proof.run.seconds:.2f} s" if proof.run else ""
+        if self._terminal:
+            print("\r\033[K", end="", file=sys.stderr)
+        print(f"{proof.name:50} {seconds:>8}  {words}", file=sys.stderr)
+        self._status()
+
+    def _status(self) -> None:
+        if self._terminal and self._done < self._total:
+            line = f"… {self._done} of {self._total} done"
+            print(line, end="", file=sys.stderr, flush=True)
+
+
+def run(arguments: argparse.Namespace, root: Path) -> int:
+    snippets = [
+        s
+        for s in chosen(arguments.snippets, root)
+        if _runs_on(s, arguments.device)
+    ]
+    press = Press(
+        root,
+        arguments.device,
+        use_cache=not arguments.no_cache,
+        report=Progress(len(snippets)),
+    )
+    proofs = press.prove(snippets)
+    failures = [f for proof in proofs.values() for f in proof.failures]
+    if len(proofs) == 1:
+        print("".join(proof.output for proof in proofs.values()), end="")
+    for failure in failures:
+        print(f"\n{failure}", file=sys.stderr)
+    print(
+        f"{len(proofs)} snippets, {len(failures)} failures", file=sys.stderr
+    )
+    return 1 if failures else 0
+
+
+def _runs_on(snippet: Snippet, device: str) -> bool:
+    try:
+        return device in snippet.settings(device).devices
+    except PressError:
+        return True  # proving it tells what is wrong with its metadata
+
+
+def accept(arguments: argparse.Namespace, root: Path) -> int:
+    """Record the outputs of this run, of all that ran as it should."""
+    device = "interpreter"
+    snippets = [
+        s for s in chosen(arguments.snippets, root) if _runs_on(s, device)
+    ]
+    press = Press(root, device, report=Progress(len(snippets)))
+    proofs = press.prove(snippets)
+    failed = 0
+    for snippet in snippets:
+        proof = proofs[snippet.name]
+        drifted = proof.run is not None and proof.failures == tuple(
+            compare_with_record(snippet, device, proof.output)
+        )
+        if drifted and proof.failures:
+            _record(snippet, device, proof.output)
+        for failure in () if drifted else proof.failures:
+            failed += 1
+            print(f"\n{failure}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _record(snippet: Snippet, device: str, output: str) -> None:
+    path = snippet.output_path(device)
+    old = path.read_text(encoding="utf-8") if path.is_file() else ""
+    write_whole(path, merged(old, output, snippet.settings(device)))
+    print(f"recorded {path.relative_to(snippet.root)}")
+
+
+def list_snippets(arguments: argparse.Namespace, root: Path) -> int:
+    rows = []
+    for snippet in all_snippets(root):
+        settings = snippet.settings()
+        rows.append(
+            {
+                "snippet": snippet.name,
+                "devices": list(settings.devices),
+                "exit_code": settings.exit_code,
+                "fails": settings.fails,
+                "recorded": sorted(
+                    path.suffixes[-2][1:]
+                    for path in snippet.path.parent.glob(
+                        f"{snippet.path.stem}.*.out"
+                    )
+                ),
+            }
+        )
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+        return 0
+    for row in rows:
+        recorded = ", ".join(row["recorded"]) or "nothing recorded"
+        badge = f"  [{row['fails']}]" if row["fails"] else ""
+        print(f"{row['snippet']:40} {recorded}{badge}")
+    return 0
+
+
+def standalone(arguments: argparse.Namespace, root: Path) -> int:
+    from bookpress.standalone import write_all
+
+    folder = Path(arguments.folder).resolve()
+    for path in write_all(root, folder):
+        print(path.relative_to(folder))
+    return 0
+
+
+def record(arguments: argparse.Namespace, root: Path) -> int:
+    from bookpress.record import record_on_gpu
+
+    snippets = chosen(arguments.snippets, root)
+    progress = Progress(len(snippets))
+    return record_on_gpu(root, snippets, arguments.commit, progress)
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="python -m bookpress",
+        description="Run the book's snippets and compare what they print.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(function, name: str, text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(function=function)
+        return sub
+
+    def names(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument(
+            "snippets",
+            nargs="*",
+            metavar="SNIPPET",
+            help="ch16/02_chain_rule_trap, or ch16 for all of a chapter",
+        )
+
+    sub = command(run, "run", "prove snippets; print the output of one")
+    names(sub)
+    sub.add_argument(
+        "--device",
+        choices=("interpreter", "cuda"),
+        default="interpreter",
+        help="where kernels run (default: %(default)s)",
+    )
+    sub.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="run even what has run before with the same digest",
+    )
+    sub = command(accept, "accept", "record the outputs that drifted")
+    names(sub)
+    sub = command(list_snippets, "list", "list the snippets")
+    sub.add_argument("--json", action="store_true", help="as JSON")
+    sub = command(
+        standalone, "standalone", "write the self-contained files of the book"
+    )
+    sub.add_argument("folder", metavar="FOLDER", help="where to write them")
+    sub = command(
+        record,
+        "record",
+        "record outputs on this machine's GPU (needs only torch and triton)",
+    )
+    names(sub)
+    sub.add_argument(
+        "--commit", help="the commit to name in them (default: git's HEAD)"
+    )
+    return top
+
+
+def main() -> int:
+    arguments = parser().parse_args()
+    try:
+        return arguments.function(arguments, project_root())
+    except (PressError, ChildProcessError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

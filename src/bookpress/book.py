@@ -1,0 +1,236 @@
+"""The book as it is being built: what was proven, and what is wrong."""
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from bookpress.definitions import Module
+from bookpress.errors import PressError, nearest
+from bookpress.pages import Fence, all_fences
+from bookpress.press import Press, Proof, read_values, value_of
+from bookpress.record import Recording, recordings
+from bookpress.snippet import Snippet, all_snippets, find_snippet
+from bookpress.standalone import chapters, standalone_jobs, write_all
+
+FAILS = re.compile(r"^Fails: (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong, at a place in the book's sources.
+
+    Attributes:
+        place: `docs/chapters/16-….md:120`, or the file alone.
+        message: What is wrong and the way out.
+    """
+
+    place: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Definition:
+    """Definitions by name, from their home.
+
+    Attributes:
+        source: Their text.
+        where: The file they stand in.
+        fails: How a deliberately wrong one fails.
+    """
+
+    source: str
+    where: str
+    fails: str | None
+
+
+class Book:
+    """Everything that pages show, for one build.
+
+    Args:
+        root: The project's folder.
+        report: Called with every proof as it comes.
+    """
+
+    def __init__(
+        self, root: Path, report: Callable[[Proof], None], use_cache: bool
+    ) -> None:
+        self.root = root.resolve()
+        self.problems: list[Problem] = []
+        self.standalone = self.root / ".bookpress" / "standalone"
+        self.snippets = all_snippets(self.root)
+        press = Press(self.root, use_cache=use_cache, report=report)
+        self.proofs = self._prove_snippets(press)
+        self.programs = self._prove_programs(press)
+
+    @cached_property
+    def fences(self) -> list[Fence]:
+        return all_fences(self.root)
+
+    def _prove_snippets(self, press: Press) -> dict[str, Proof]:
+        proofs = press.prove(s for s in self.snippets if self._on_cpu(s))
+        for name, proof in proofs.items():
+            for failure in proof.failures:
+                self._note_use(name, failure)
+        return proofs
+
+    def _on_cpu(self, snippet: Snippet) -> bool:
+        try:
+            return "interpreter" in snippet.settings().devices
+        except PressError:
+            return True  # proving it tells what is wrong with its metadata
+
+    def _note_use(self, name: str, failure: str) -> None:
+        """Note a snippet's failure at each place where a page shows it."""
+        places = [
+            f"{fence.page}:{fence.line}"
+            for fence in self.fences
+            if fence.language == "snippet"
+            and f"{name}.py" in map(str.strip, fence.body)
+        ]
+        place = ", ".join(places) or "no page shows it"
+        self.problems.append(Problem(place, failure))
+
+    def _prove_programs(self, press: Press) -> dict[str, Proof]:
+        if self.problems:
+            return {}  # a program of broken parts tells nothing new
+        try:
+            write_all(self.root, self.standalone)
+            jobs = standalone_jobs(self.root, self.standalone)
+        except PressError as error:
+            self.problems.append(Problem("standalone", str(error)))
+            return {}
+        proofs = press.run(jobs)
+        for proof in proofs:
+            for failure in proof.failures:
+                self.problems.append(Problem(proof.name, failure))
+        return {proof.name: proof for proof in proofs}
+
+    def snippet(self, name: str) -> Snippet:
+        return find_snippet(name, self.root)
+
+    def recordings(self, snippet: Snippet) -> list[Recording]:
+        return recordings(snippet)
+
+    def values(self, name: str, device: str) -> dict[str, str]:
+        """The labelled values that a snippet printed on a device.
+
+        Raises:
+            PressError: there is no such snippet, or no output.
+        """
+        snippet = self.snippet(name)
+        if device == "interpreter":
+            proof = self.proofs.get(snippet.name)
+            if proof is None or proof.run is None:
+                raise PressError(f"{snippet.relative} has no run")
+            exit_code = str(proof.run.exit_code)
+            return {"exit code": exit_code} | proof.values
+        found = {r.device: r for r in recordings(snippet)}
+        if device not in found:
+            raise PressError(
+                f"{snippet.relative}: nothing was recorded on {device!r}: "
+                + nearest(device, ["interpreter", *found])
+            )
+        recording = found[device]
+        exit_code = recording.facts["exit code"]
+        return {"exit code": exit_code} | read_values(recording.output)
+
+    def value(
+        self, name: str, label: str, spec: str = "", device="interpreter"
+    ) -> str:
+        """A value for the prose, as `format` writes it.
+
+        Raises:
+            PressError: there is no such snippet, label or number.
+        """
+        values = self.values(name, device)
+        place = f"{self.snippet(name).relative} ({device})"
+        text = value_of(values, label, place)
+        if not spec:
+            return text
+        try:
+            return format(float(text), spec)
+        except ValueError:
+            raise PressError(
+                f"{place}: {label!r} is {text!r}: no number for {spec!r}"
+            ) from None
+
+    @cached_property
+    def _homes(self) -> dict[str, list[Module]]:
+        """The modules of the library that define a name."""
+        found: dict[str, list[Module]] = {}
+        for path in sorted((self.root / "src/triton_grad").rglob("*.py")):
+            module = Module(path, self.root)
+            for name in module.definitions:
+                if not name.startswith("__"):
+                    found.setdefault(name, []).append(module)
+        return found
+
+    def definition(self, names: list[str]) -> Definition:
+        """Definitions of the library, of one file.
+
+        Raises:
+            PressError: a name has no home, or several.
+        """
+        texts, modules = [], set()
+        for name in names:
+            homes = self._homes.get(name, [])
+            if not homes:
+                raise PressError(
+                    f"src/triton_grad defines no {name!r}: "
+                    f"{nearest(name, self._homes)}"
+                )
+            modules |= set(homes)
+            texts.append(homes[0].text(homes[0].definitions[name]))
+        if len(modules) != 1:
+            files = ", ".join(sorted(module.where for module in modules))
+            raise PressError(
+                f"{', '.join(names)} stand in {files}; one block shows one "
+                "file"
+            )
+        (module,) = modules
+        docstring = ast.get_docstring(module.tree) or ""
+        fails = FAILS.search(docstring)
+        joint = "\n\n\n" if any("\n" in text for text in texts) else "\n"
+        source = joint.join(texts)
+        return Definition(source, module.where, fails[1] if fails else None)
+
+    def served_files(self) -> dict[str, Path]:
+        """The code files that the site serves, by their address in it."""
+        paths = [s.path for s in self.snippets]
+        paths += sorted((self.root / "src/triton_grad").rglob("*.py"))
+        files = {
+            f"code/{path.relative_to(self.root).as_posix()}": path
+            for path in paths
+        }
+        for path in sorted(self.standalone.rglob("*.py")):
+            name = path.relative_to(self.standalone).as_posix()
+            chapter, _, stem = name.removesuffix(".py").partition("/")
+            if not stem or f"{chapter}/{stem}" in self.proofs:
+                files[f"standalone/{name}"] = path
+        return files
+
+    def chapter(self, name: str) -> Proof:
+        """The proof of a chapter's complete program.
+
+        Raises:
+            PressError: there is no such chapter.
+        """
+        valid = chapters(self.root)
+        if name not in valid:
+            raise PressError(f"no chapter {name!r}: {nearest(name, valid)}")
+        proof = self.programs.get(f"standalone/{name}.py")
+        if proof is None:
+            raise PressError(f"the complete program of {name} was not run")
+        return proof
+
+    def verdict(self) -> str | None:
+        """All that is wrong, as one message; None if nothing is."""
+        if not self.problems:
+            return None
+        count = len(self.problems)
+        head = f"{count} problem{'s' if count > 1 else ''} in the book"
+        parts = [f"{p.place}\n  {p.message}" for p in self.problems]
+        return "\n\n".join([head, *parts])

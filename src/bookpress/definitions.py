@@ -1,0 +1,113 @@
+"""One file of the project, as definitions that can be written elsewhere."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from bookpress.errors import PressError
+from bookpress.snippet import SCRIPT_BLOCK
+from bookpress.sources import is_type_checking, module_file, parse
+
+LINT_REMARK = re.compile(r"  # (pyright|noqa|type):.*$", re.MULTILINE)
+
+
+class Module:
+    """One file of the project, as definitions that can be written out."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        self.path = path
+        self.where = path.relative_to(root).as_posix()
+        self.lines = path.read_text(encoding="utf-8").splitlines()
+        self.tree = parse(path, root)
+        self.root = root
+        self.definitions: dict[str, ast.stmt] = {}
+        self.statements: list[ast.stmt] = []
+        self.inside: dict[str, str] = {}
+        self.outside: dict[str, tuple[str, str]] = {}
+        for node in self.tree.body:
+            self._sort(node)
+
+    def _sort(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                self._add_module(alias, node)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                self._add_member(node, alias)
+        elif names := list(_defined(node)):
+            for name in names:
+                self.definitions[name] = node
+        elif not is_type_checking(node) and not _is_docstring(node):
+            self.statements.append(node)
+
+    def _add_module(self, alias: ast.alias, node: ast.stmt) -> None:
+        if module_file(alias.name, self.root):
+            raise self._form(node)
+        local = alias.asname or alias.name.split(".")[0]
+        self.outside[local] = (alias.name, "")
+
+    def _add_member(self, node: ast.ImportFrom, alias: ast.alias) -> None:
+        module = node.module or ""
+        if not module_file(module, self.root):
+            self.outside[alias.asname or alias.name] = (module, alias.name)
+        elif alias.asname or module_file(f"{module}.{alias.name}", self.root):
+            raise self._form(node)
+        else:
+            self.inside[alias.name] = module
+
+    def _form(self, node: ast.stmt) -> PressError:
+        return PressError(
+            f"{self.where}:{node.lineno}: write this import as "
+            "`from package.module import name`, without alias: standalone "
+            "files are written from such imports"
+        )
+
+    def text(self, node: ast.stmt) -> str:
+        """A statement with its decorators and the comments right above."""
+        decorators = getattr(node, "decorator_list", [])
+        first = min([node.lineno, *(d.lineno for d in decorators)])
+        while first > 1 and self.lines[first - 2].startswith("#"):
+            first -= 1
+        text = "\n".join(self.lines[first - 1 : node.end_lineno])
+        return LINT_REMARK.sub("", text)
+
+    def body(self) -> str:
+        """The file without its docstring, metadata and imports."""
+        kept = self.lines.copy()
+        for node in self.tree.body:
+            if isinstance(node, ast.Import | ast.ImportFrom) or _is_docstring(
+                node
+            ):
+                for line in range(node.lineno - 1, node.end_lineno or 0):
+                    kept[line] = ""
+        text = SCRIPT_BLOCK.sub("", "\n".join(kept) + "\n", count=1)
+        return re.sub(r"\n{4,}", "\n\n\n", LINT_REMARK.sub("", text)).strip()
+
+
+def _defined(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                yield target.id
+    elif isinstance(node, ast.AnnAssign) and isinstance(
+        node.target, ast.Name
+    ):
+        yield node.target.id
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def names_in(node: ast.AST) -> set[str]:
+    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    # An annotation may be written as a string.
+    texts = (
+        n.value
+        for n in ast.walk(node)
+        if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    )
+    return found | {text for text in texts if text.isidentifier()}

@@ -1,0 +1,85 @@
+"""The key of a run: all that its output depends on, hashed."""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from bookpress import worker
+from bookpress.sources import first_party_files
+
+# What these variables say can change what a kernel computes.
+MATTERS = ("ATEN_", "CUDA_", "MKL_", "OMP_", "PYTORCH_", "TORCH", "TRITON_")
+
+# Not to be set from outside: a run must not depend on who started it.
+FIXED = {
+    "COLUMNS": "78",
+    "NO_COLOR": "1",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+    "PYTHONUTF8": "1",
+}
+
+
+def environment(device: str) -> dict[str, str]:
+    """The environment in which snippets run."""
+    result = {**os.environ, **FIXED}
+    result.pop("TRITON_INTERPRET", None)
+    if device == "interpreter":
+        result["TRITON_INTERPRET"] = "1"
+    return result
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """The versions a run depends on."""
+    packages = ("torch", "triton", "numpy")
+    found = {name: version(name) for name in packages}
+    return {"python": platform.python_version(), **found}
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def sources_digest(path: Path, root: Path) -> str:
+    """Hash of a file and of every first-party file that it imports."""
+    parts = []
+    for file in first_party_files(path, root):
+        parts += [file.relative_to(root).as_posix(), file.read_text("utf-8")]
+    return _hash(*parts)
+
+
+@cache
+def _press_source() -> str:
+    return Path(worker.__file__).read_text("utf-8")
+
+
+def run_digest(path: Path, root: Path, device: str, timeout: float) -> str:
+    """Key under which the run of a file is kept.
+
+    Args:
+        path: The file that is run, below root.
+        root: The project.
+        device: "interpreter" or "cuda".
+        timeout: Seconds after which the run is ended.
+    """
+    setting = {
+        name: value
+        for name, value in environment(device).items()
+        if name.startswith(MATTERS) or name in FIXED
+    }
+    return _hash(
+        sources_digest(path, root),
+        json.dumps(versions()),
+        device,
+        platform.machine(),
+        json.dumps(setting, sort_keys=True),
+        str(timeout),
+        _press_source(),
+    )

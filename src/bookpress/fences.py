@@ -1,0 +1,198 @@
+"""The book's fences, as formatters for markdown-exec.
+
+A formatter gets the body of a fence and markdown-exec's options; what it
+shows was proven before. It must not raise: SuperFences would swallow the
+exception. Whatever is wrong is noted in the book and fails the build.
+"""
+
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+from markdown_exec import base_format
+from markdown_exec.rendering import code_block, tabbed
+from markupsafe import Markup
+
+from bookpress.book import Book, Problem
+from bookpress.digest import versions
+from bookpress.errors import PressError
+from bookpress.press import Proof
+from bookpress.record import Recording
+from bookpress.snippet import Snippet
+
+SIGNALS = {134: "SIGABRT", 139: "SIGSEGV"}
+
+
+class Fences:
+    """Formats the fences of one build.
+
+    Args:
+        book: What was proven.
+        place: Where a text stands on the page that is being rendered.
+        link: The address of a served file, from that page.
+    """
+
+    def __init__(
+        self,
+        book: Book,
+        place: Callable[[str], str],
+        link: Callable[[str], str],
+    ) -> None:
+        self._book = book
+        self._place = place
+        self._link = link
+
+    def formatters(self) -> dict[str, Callable[..., Markup]]:
+        """What markdown-exec is to call, by the fence's language."""
+        return {
+            "snippet": self._guarded(self._snippet),
+            "kernel": self._guarded(self._kernel),
+            "standalone": self._guarded(self._standalone),
+        }
+
+    def _guarded(self, formatter: Callable[..., Markup]):
+        def guarded(*, code: str, **options: Any) -> Markup:
+            try:
+                return formatter(code=code.strip(), **options)
+            except PressError as error:
+                return self.note(code.strip(), str(error))
+
+        return guarded
+
+    def note(self, text: str, message: str) -> Markup:
+        """Note a problem with a text of this page, and show it there."""
+        self._book.problems.append(Problem(self._place(text), message))
+        return Markup(f"<strong>{escape(message)}</strong>")
+
+    def _snippet(
+        self, *, code: str, result: str, html: bool, **options: Any
+    ) -> Markup:
+        snippet = self._book.snippet(code)
+        options["extra"].setdefault("title", snippet.relative)
+        shown = self._outputs(snippet, result, html)
+        block = base_format(
+            language="python",
+            run=lambda code, **_: shown,
+            code=code,
+            html=html,
+            transform_source=lambda _: ("", snippet.shown_source),
+            **options,
+        )
+        if not options["source"]:
+            return block
+        fails = snippet.settings().fails
+        links = {"This file": f"code/{snippet.relative}"}
+        if f"standalone/{snippet.name}.py" in self._book.programs:
+            links["self-contained"] = f"standalone/{snippet.name}.py"
+        return _badge(fails) + block + self._links(links)
+
+    def _outputs(self, snippet: Snippet, result: str, html: bool) -> str:
+        """What the snippet printed, on every device, as Markdown or HTML."""
+        recorded = self._book.recordings(snippet)
+        proof = self._book.proofs.get(snippet.name)
+        if html or result == "mermaid":
+            output = proof.output if proof else ""
+            if html:
+                return f'<figure class="diagram">{output}</figure>'
+            return code_block("mermaid", output)
+        tabs = []
+        if proof:
+            shown = _output(result, proof.output, self._origin(proof))
+            tabs.append(("Interpreter", shown))
+        for recording in recorded:
+            origin = _recorded_origin(recording)
+            shown = _output(result, recording.output, origin)
+            tabs.append((recording.device.upper(), shown))
+        if not tabs:
+            raise PressError(
+                f"{snippet.relative}: it runs on a GPU alone and nothing is "
+                "recorded; there: python -m bookpress record " + snippet.name
+            )
+        return tabbed(*tabs) if len(tabs) > 1 else tabs[0][1]
+
+    def _origin(self, proof: Proof) -> str:
+        version = versions()
+        facts = ["Run by this build: Triton's interpreter on a CPU"]
+        facts += [f"{name} {version[name]}" for name in ("torch", "triton")]
+        code = proof.run.exit_code if proof.run else 0
+        return _exit_code(code) + " · ".join(facts)
+
+    def _kernel(self, *, code: str, **options: Any) -> Markup:
+        definition = self._book.definition(code.split())
+        options["extra"].setdefault("title", definition.where)
+        block = base_format(
+            language="python",
+            run=lambda code, **_: "",
+            code=code,
+            transform_source=lambda _: ("", definition.source),
+            **{**options, "source": "above"},
+        )
+        links = {"This file": f"code/{definition.where}"}
+        return _badge(definition.fails) + block + self._links(links)
+
+    def _standalone(self, *, code: str, **options: Any) -> Markup:
+        proof = self._book.chapter(code)
+        path = self._book.standalone / f"{code}.py"
+        source = path.read_text(encoding="utf-8")
+        lines = source.count("\n")
+        program = code_block("python", source, title=f"standalone/{code}.py")
+        folded = "\n".join(
+            f"    {line}" if line else "" for line in program.splitlines()
+        )
+        shown = (
+            f'??? abstract "{code}.py, {lines} lines"\n\n{folded}\n\n'
+            + _output("text", proof.output, self._origin(proof))
+        )
+        block = base_format(
+            language="python",
+            run=lambda code, **_: shown,
+            code=code,
+            **{**options, "source": "", "result": ""},
+        )
+        return block + self._links({"This file": f"standalone/{code}.py"})
+
+    def _links(self, targets: dict[str, str]) -> Markup:
+        links = " · ".join(
+            f'<a href="{escape(self._link(target))}" download>{text}</a>'
+            for text, target in targets.items()
+        )
+        return Markup(f'<p class="snippet-links">{links}</p>')
+
+
+def _badge(fails: str | None) -> Markup:
+    if fails is None:
+        return Markup()
+    return Markup(
+        f'<p class="snippet-badge" data-fails="{fails}">'
+        f"Wrong on purpose: {fails}</p>"
+    )
+
+
+def _exit_code(code: int) -> str:
+    if code == 0:
+        return ""
+    name = f" ({SIGNALS[code]})" if code in SIGNALS else ""
+    return f"<strong>Exit code {code}{name}</strong> · "
+
+
+def _recorded_origin(recording: Recording) -> str:
+    facts = recording.facts
+    told = [f"Recorded on an {facts['gpu']}", f"driver {facts['driver']}"]
+    told += [f"{name} {facts[name]}" for name in ("torch", "triton")]
+    told += [f"commit {facts['commit']}", facts["date"]]
+    stale = ""
+    if recording.stale:
+        stale = (
+            '</p><p class="stale">Recorded for an earlier version of this '
+            "code."
+        )
+    return _exit_code(int(facts["exit code"])) + " · ".join(told) + stale
+
+
+def _output(language: str, output: str, origin: str) -> str:
+    """An output and where it comes from, as Markdown."""
+    block = code_block(language or "text", output.rstrip("\n"))
+    return (
+        f'<div class="output" markdown="1">\n\n{block}\n\n'
+        f'<p class="output-meta">{origin}</p>\n\n</div>'
+    )

@@ -1,0 +1,111 @@
+"""The press in MkDocs: fences, values, files. Thin: MkDocs only renders."""
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import markdown_exec
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from mkdocs.utils import get_relative_url
+
+from bookpress.book import Book, Problem
+from bookpress.errors import PressError
+from bookpress.fences import Fences
+from bookpress.maths import render_maths
+from bookpress.press import Proof
+
+log = logging.getLogger("mkdocs.plugins.bookpress")
+
+
+class Build:
+    """The build that is under way."""
+
+    book: Book
+    fences: Fences
+    page: Page
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    root = Path(config.config_file_path).parent
+    config.watch += [str(root / "snippets"), str(root / "src")]
+    config.plugins["macros"].register_macros({"value": value})  # type: ignore[attr-defined]
+    superfences = config.mdx_configs["pymdownx.superfences"]
+    for language in ("snippet", "kernel", "standalone"):
+        superfences["custom_fences"].append(
+            {
+                "name": language,
+                "class": language,
+                "validator": markdown_exec.validator,
+                "format": markdown_exec.formatter,
+            }
+        )
+    return config
+
+
+def on_pre_build(config: MkDocsConfig) -> None:
+    root = Path(config.config_file_path).parent
+    use_cache = os.environ.get("BOOKPRESS_CACHE", "on") != "off"
+    Build.book = Book(root, _report, use_cache)
+    Build.fences = Fences(Build.book, _place, _link)
+    markdown_exec.formatters.update(Build.fences.formatters())
+
+
+def _report(proof: Proof) -> None:
+    if not proof.cached and proof.run:
+        log.info(f"ran {proof.name} in {proof.run.seconds:.2f} s")
+
+
+def _place(text: str) -> str:
+    """`page:line` of a text on the page that is being rendered."""
+    path = Path(Build.page.file.abs_src_path or "")
+    where = path.relative_to(Build.book.root)
+    source = path.read_text(encoding="utf-8")
+    line = source.count("\n", 0, max(source.find(text), 0)) + 1
+    return f"{where}:{line}"
+
+
+def _link(target: str) -> str:
+    return get_relative_url(target, Build.page.url)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for address, path in Build.book.served_files().items():
+        files.append(File.generated(config, address, abs_src_path=str(path)))
+    return files
+
+
+def on_pre_page(page: Page, **_: Any) -> Page:
+    Build.page = page
+    return page
+
+
+def value(
+    snippet: str, label: str, spec: str = "", device: str = "interpreter"
+) -> str:
+    """A number for the prose, from a labelled line of a snippet's output."""
+    try:
+        return Build.book.value(snippet, label, spec, device)
+    except PressError as error:
+        return str(
+            Build.fences.note(f'value("{snippet}", "{label}"', str(error))
+        )
+
+
+def on_page_content(html: str, page: Page, **_: Any) -> str:
+    try:
+        return render_maths(html)
+    except ValueError as error:
+        place = f"docs/{page.file.src_uri}"
+        Build.book.problems.append(Problem(place, str(error)))
+        return html
+
+
+def on_env(env: Any, **_: Any) -> Any:
+    """After all pages are rendered and before anything is written."""
+    if problems := Build.book.verdict():
+        raise PluginError(problems)
+    return env

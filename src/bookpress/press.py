@@ -1,0 +1,307 @@
+"""The one entry: prove a snippet, or many, and keep what was proven."""
+
+import json
+import os
+import selectors
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+from bookpress.digest import environment, run_digest
+from bookpress.errors import PressError, nearest
+from bookpress.expected import drift, label_of, masked, write_whole
+from bookpress.snippet import Settings, Snippet
+from bookpress.worker import OUTPUT_LIMIT, Request, Run, Server
+
+SHOWN_LINES = 12
+
+
+@dataclass(frozen=True)
+class Job:
+    """A file to run: a snippet, or a program written from snippets.
+
+    Attributes:
+        name: How messages call it.
+        path: The file.
+        settings: What is expected of it.
+        compare: What is wrong with an output, each with its way out.
+        alone: Run it without the project's packages on the path.
+    """
+
+    name: str
+    path: Path
+    settings: Settings
+    compare: Callable[[str], list[str]]
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A run of a job, and what is wrong with it.
+
+    Attributes:
+        name: How messages call what was run.
+        run: What happened; None where it could not be started.
+        failures: What is wrong, each with its way out; empty when proven.
+        cached: The run is one of before, with the same digest.
+    """
+
+    name: str
+    run: Run | None
+    failures: tuple[str, ...]
+    cached: bool
+
+    @property
+    def output(self) -> str:
+        return self.run.output if self.run else ""
+
+    @cached_property
+    def values(self) -> dict[str, str]:
+        """The values of the labelled lines of the output."""
+        return read_values(self.output)
+
+
+def read_values(output: str) -> dict[str, str]:
+    """The values of `label: value` lines; the first one of a label counts."""
+    found: dict[str, str] = {}
+    for line in output.splitlines():
+        if label := label_of(line):
+            found.setdefault(label, line.partition(":")[2].strip())
+    return found
+
+
+def value_of(values: dict[str, str], label: str, place: str) -> str:
+    """The value of a label.
+
+    Raises:
+        PressError: the output has no such label.
+    """
+    if label not in values:
+        raise PressError(
+            f"{place} prints no label {label!r}: {nearest(label, values)}"
+        )
+    return values[label]
+
+
+def processors() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+class Press:
+    """Proves files of one project on one device.
+
+    Args:
+        root: The project's folder.
+        device: "interpreter" or "cuda".
+        use_cache: Take a run with the same digest for this one.
+        report: Called with every proof as it comes.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        device: str = "interpreter",
+        use_cache: bool = True,
+        report: Callable[[Proof], None] = lambda proof: None,
+    ) -> None:
+        self.root = root.resolve()
+        self.device = device
+        self.use_cache = use_cache
+        self.report = report
+        self._cache = self.root / ".bookpress" / "runs"
+
+    def prove(self, snippets: Iterable[Snippet]) -> dict[str, Proof]:
+        """Run snippets and compare with what is recorded; by name."""
+        proofs: dict[str, Proof] = {}
+        jobs: dict[str, Job] = {}
+        for snippet in snippets:
+            try:
+                jobs[snippet.name] = self.job(snippet)
+            except PressError as error:
+                proofs[snippet.name] = self._failed(snippet.relative, error)
+        return proofs | dict(zip(jobs, self.run(jobs.values()), strict=True))
+
+    def job(self, snippet: Snippet) -> Job:
+        """The job that proves a snippet.
+
+        Raises:
+            PressError: its metadata is not valid.
+        """
+        settings = snippet.settings(self.device)
+
+        def compare(output: str) -> list[str]:
+            return compare_with_record(snippet, self.device, output)
+
+        return Job(snippet.relative, snippet.path, settings, compare)
+
+    def run(self, jobs: Iterable[Job]) -> list[Proof]:
+        """Prove jobs, several at a time; the proofs in the jobs' order."""
+        jobs = list(jobs)
+        proofs: dict[str, Proof] = {}
+        waiting: list[tuple[Job, str]] = []
+        for job in jobs:
+            try:
+                key = run_digest(
+                    job.path, self.root, self.device, job.settings.timeout
+                )
+            except PressError as error:
+                proofs[job.name] = self._failed(job.name, error)
+                continue
+            if self.use_cache and (run := self._cached(key)):
+                proofs[job.name] = self._judged(job, run, cached=True)
+            else:
+                waiting.append((job, key))
+        for job, key, run in self._run_all(waiting):
+            if not judge(job, run):
+                self._keep(key, run)
+            proofs[job.name] = self._judged(job, run, cached=False)
+        return [proofs[job.name] for job in jobs]
+
+    def _judged(self, job: Job, run: Run, cached: bool) -> Proof:
+        failures = judge(job, run) or job.compare(run.output)
+        proof = Proof(job.name, run, tuple(failures), cached)
+        self.report(proof)
+        return proof
+
+    def _failed(self, name: str, error: PressError) -> Proof:
+        proof = Proof(name, None, (str(error),), cached=False)
+        self.report(proof)
+        return proof
+
+    def _run_all(
+        self, waiting: list[tuple[Job, str]]
+    ) -> Iterator[tuple[Job, str, Run]]:
+        if not waiting:
+            return
+        queue = list(reversed(waiting))
+        with _server(self.device) as server, _sockets() as selector:
+            while queue or selector.get_map():
+                while queue and len(selector.get_map()) < processors():
+                    job, key = queue.pop()
+                    connection = server.start(self._request(job))
+                    event = selectors.EVENT_READ
+                    selector.register(connection, event, (job, key))
+                for ready, _ in selector.select():
+                    selector.unregister(ready.fileobj)
+                    run = server.result(ready.fileobj)  # type: ignore[arg-type]
+                    yield *ready.data, self._masked(run)
+
+    def _request(self, job: Job) -> Request:
+        return Request(
+            str(job.path), str(self.root), job.alone, job.settings.timeout
+        )
+
+    def _masked(self, run: Run) -> Run:
+        output = masked(run.output, self.root)
+        return Run(**{**asdict(run), "output": output, "faults": run.faults})
+
+    def _cached(self, key: str) -> Run | None:
+        try:
+            fields = json.loads((self._cache / f"{key}.json").read_text())
+            return Run(**{**fields, "faults": tuple(fields["faults"])})
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def _keep(self, key: str, run: Run) -> None:
+        write_whole(self._cache / f"{key}.json", json.dumps(asdict(run)))
+
+
+@contextmanager
+def _server(device: str) -> Iterator[Server]:
+    server = Server(device, environment(device))
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@contextmanager
+def _sockets() -> Iterator[selectors.DefaultSelector]:
+    """A selector that closes its sockets at the end: that ends the runs."""
+    with selectors.DefaultSelector() as selector:
+        try:
+            yield selector
+        finally:
+            for key in list(selector.get_map().values()):
+                key.fileobj.close()  # type: ignore[union-attr]
+
+
+def compare_with_record(
+    snippet: Snippet, device: str, output: str
+) -> list[str]:
+    """What is wrong with a snippet's output, with the way out."""
+    recorded = snippet.output_path(device)
+    where = recorded.relative_to(snippet.root)
+    accept = f"python -m bookpress accept {snippet.name}"
+    if not recorded.is_file():
+        return [
+            f"{snippet.relative}: no output is recorded in {where}.\n"
+            f"    Look at it: python -m bookpress run {snippet.name}\n"
+            f"    If it is right: {accept}"
+        ]
+    want = recorded.read_text(encoding="utf-8")
+    lines = drift(want, output, snippet.settings(device))
+    if not lines:
+        return []
+    return [
+        f"{snippet.relative}: the output is not the one in {where}:\n"
+        + indented(lines)
+        + f"\n    If the new output is right: {accept}"
+    ]
+
+
+def indented(lines: Iterable[str]) -> str:
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def _tail(output: str) -> str:
+    lines = output.rstrip("\n").splitlines()
+    shown = [line[:200] for line in lines[-SHOWN_LINES:]]
+    if len(lines) > SHOWN_LINES:
+        shown.insert(0, f"… ({len(lines) - SHOWN_LINES} lines before)")
+    return "\n" + indented(shown or ["(it printed nothing)"])
+
+
+def judge(job: Job, run: Run) -> tuple[str, ...]:
+    """What is wrong with a run, but for its output; empty if nothing is."""
+    failures = [f"{job.name}: it {fault}" for fault in run.faults]
+    if wrong := _wrong_ending(job.settings, run):
+        failures.append(f"{job.name}: {wrong}")
+    elif not run.output.strip():
+        failures.append(
+            f"{job.name}: it printed nothing; a snippet shows something"
+        )
+    return tuple(failures)
+
+
+def _wrong_ending(settings: Settings, run: Run) -> str:
+    if run.ending == "timed out":
+        return (
+            f"it did not end within {settings.timeout:g} s and was ended; "
+            "give it less to do, or a longer `timeout` in its metadata. "
+            "It had printed:" + _tail(run.output)
+        )
+    if run.ending == "printed too much":
+        return (
+            f"it printed more than {OUTPUT_LIMIT:,} bytes and was ended; "
+            "it began:" + indented(["", *run.output.splitlines()[:3]])[:400]
+        )
+    if run.exit_code != settings.exit_code:
+        return (
+            f"exit code {_code(run)}, expected {settings.exit_code}. "
+            "It printed:" + _tail(run.output)
+        )
+    if run.ending == "exited early" and run.exit_code == 0:
+        return (
+            "it exited with code 0 before its last line; let it run to its "
+            "end. It printed:" + _tail(run.output)
+        )
+    return ""
+
+
+def _code(run: Run) -> str:
+    if run.ending == "died":
+        return f"{run.exit_code} (died of signal {run.exit_code - 128})"
+    return f"{run.exit_code} ({run.ending})"

@@ -1,0 +1,95 @@
+"""Which first-party files a Python file imports, read from its source.
+
+Nothing is imported and nothing is run: the press knows the kernels' package
+only as files.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from bookpress.errors import PressError
+
+
+def parse(path: Path, root: Path) -> ast.Module:
+    """Parse a file.
+
+    Raises:
+        PressError: it is no valid Python.
+    """
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"), str(path))
+    except SyntaxError as error:
+        where = path.relative_to(root)
+        raise PressError(f"{where}:{error.lineno}: {error.msg}") from None
+
+
+def module_file(module: str, root: Path) -> Path | None:
+    """The file of a first-party module under `src/`, or None."""
+    base = root.joinpath("src", *module.split("."))
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+def is_type_checking(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+    )
+
+
+def _imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif not (isinstance(child, ast.stmt) and is_type_checking(child)):
+            yield from _imports(child)
+
+
+def _with_parents(module: str) -> list[str]:
+    parts = module.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+
+
+def _imported_files(tree: ast.Module, root: Path) -> Iterator[Path]:
+    for node in _imports(tree):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        else:
+            modules = [node.module or ""]
+        for module in modules:
+            for name in _with_parents(module):
+                if path := module_file(name, root):
+                    yield path
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from _imported_names(node, node.module, root)
+
+
+def _imported_names(
+    node: ast.ImportFrom, module: str, root: Path
+) -> Iterator[Path]:
+    """`from package import name`: a submodule, or what `__init__` exports."""
+    package = module_file(module, root)
+    if package is None or package.name != "__init__.py":
+        return
+    for alias in node.names:
+        if path := module_file(f"{module}.{alias.name}", root):
+            yield path
+        else:
+            # A lazy export may come from any file of the package.
+            yield from sorted(package.parent.rglob("*.py"))
+
+
+def first_party_files(path: Path, root: Path) -> list[Path]:
+    """The file itself and every first-party file it imports, transitively."""
+    found: dict[Path, None] = {path: None}
+    waiting = [path]
+    while waiting:
+        for imported in _imported_files(parse(waiting.pop(), root), root):
+            if imported not in found:
+                found[imported] = None
+                waiting.append(imported)
+    return sorted(found)

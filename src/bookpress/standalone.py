@@ -1,0 +1,312 @@
+"""Write self-contained programs: snippets with what they use written out.
+
+A program holds one snippet, or all of a chapter's, and every definition of
+`triton_grad` they use, once, found by name in the syntax trees. It imports
+none of our packages, so that it can be copied anywhere; the press runs it
+where `src/` is not on the path.
+"""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bookpress.definitions import Module, names_in
+from bookpress.errors import PressError
+from bookpress.expected import drift, write_whole
+from bookpress.press import Job, compare_with_record, indented
+from bookpress.snippet import Settings, Snippet, all_snippets
+from bookpress.sources import module_file
+
+MARK = re.compile(r"^--- (\S+): .* ---$", re.MULTILINE)
+
+
+@dataclass
+class Imports:
+    """Imports from outside the project: what local name means what."""
+
+    meaning: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def add(self, local: str, module: str, name: str, where: str) -> None:
+        known = self.meaning.setdefault(local, (module, name))
+        if known != (module, name):
+            raise PressError(
+                f"{where}: {local!r} is imported from {module}, elsewhere "
+                f"from {known[0]}; a standalone file can have one of them"
+            )
+
+    def lines(self) -> Iterator[str]:
+        plain, members = [], {}
+        for local, (module, name) in self.meaning.items():
+            if not name:
+                short = local == module.split(".")[0]
+                plain.append(
+                    f"import {module}" + ("" if short else f" as {local}")
+                )
+            else:
+                short = local == name
+                members.setdefault(module, []).append(
+                    name if short else f"{name} as {local}"
+                )
+        yield from sorted(plain)
+        for module, names in sorted(members.items()):
+            line = f"from {module} import {', '.join(sorted(names))}"
+            if len(line) > 78:
+                inner = "".join(f"    {name},\n" for name in sorted(names))
+                line = f"from {module} import (\n{inner})"
+            yield line
+
+
+class Program:
+    """Collects, for some snippets, what must stand in one file."""
+
+    def __init__(self, snippets: Iterable[Snippet], root: Path) -> None:
+        self.root = root
+        self.loaded: dict[str, Module] = {}
+        # The same in the order in which their code can be executed.
+        self.modules: dict[str, Module] = {}
+        self.wanted: dict[str, set[str]] = {}
+        self.first = Imports()
+        self.imports = Imports()
+        self.snippets = [(s, Module(s.path, root)) for s in snippets]
+        for _, module in self.snippets:
+            for name, home in module.inside.items():
+                self._want(home, name, module)
+            for local, (origin, name) in module.outside.items():
+                self.imports.add(local, origin, name, module.where)
+        for local in self.first.meaning:
+            self.imports.meaning.pop(local, None)
+        self._refuse_clashes()
+
+    def _load(self, name: str) -> Module:
+        """A module, after the packages around it and what those import."""
+        if name not in self.loaded:
+            path = module_file(name, self.root)
+            if path is None:
+                raise PressError(f"there is no module {name} under src/")
+            module = self.loaded[name] = Module(path, self.root)
+            package = name.rpartition(".")[0]
+            for home in filter(None, [package, *module.inside.values()]):
+                self._load(home)
+            self.modules[name] = module
+            self.wanted[name] = set()
+            if path.name != "__init__.py":
+                self._use_statements(module)
+        return self.loaded[name]
+
+    def _use_statements(self, module: Module) -> None:
+        for statement in module.statements:
+            for name in names_in(statement) & module.outside.keys():
+                self.first.add(name, *module.outside[name], module.where)
+
+    def _want(self, home: str, name: str, user: Module) -> None:
+        module = self._load(home)
+        if name in self.wanted[home]:
+            return
+        if name not in module.definitions:
+            raise PressError(
+                f"{user.where}: {name!r} is not defined in {module.where}; "
+                "import it from its home"
+            )
+        self.wanted[home].add(name)
+        for used in names_in(module.definitions[name]):
+            if used in module.definitions:
+                self._want(home, used, module)
+            elif used in module.inside:
+                self._want(module.inside[used], used, module)
+            elif used in module.outside:
+                self.imports.add(used, *module.outside[used], module.where)
+
+    def _refuse_clashes(self) -> None:
+        home: dict[str, str] = dict.fromkeys(self.imports.meaning, "imports")
+        for module, names in self.wanted.items():
+            for name in names:
+                if name in home:
+                    raise PressError(
+                        f"{self.modules[module].where}: {name!r} has the "
+                        f"name of something in {home[name]}; a standalone "
+                        "file can have one of them"
+                    )
+                home[name] = self.modules[module].where
+        for snippet, module in self.snippets:
+            for name in module.definitions.keys() & home.keys():
+                raise PressError(
+                    f"{snippet.relative}: {name!r} has the name of "
+                    f"something in {home[name]}; call it otherwise"
+                )
+
+    def library(self) -> str:
+        """The definitions, in an order in which they can be executed."""
+        parts = [*self.first.lines()]
+        parts.append("")
+        for module in self.modules.values():
+            if module.path.name != "__init__.py":
+                parts += [module.text(s) for s in module.statements]
+        parts += ["", *self.imports.lines()]
+        for name, module in self.modules.items():
+            nodes = {
+                id(node): node
+                for key, node in module.definitions.items()
+                if key in self.wanted[name]
+            }
+            if nodes:
+                parts.append(f"\n\n# ---- {module.where}")
+            for node in nodes.values():
+                lines = "\n" if isinstance(node, ast.Assign) else "\n\n"
+                parts.append(lines + module.text(node))
+        return "\n".join(parts).strip()
+
+
+def _dependencies(root: Path) -> list[str]:
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["project"]["dependencies"]
+
+
+def _head(title: str, origin: str, root: Path) -> str:
+    packages = ", ".join(f'"{name}"' for name in _dependencies(root))
+    return (
+        f'"""{title}\n\nWritten by the press from {origin} of the book\n'
+        "*Triton, Forward and Backward*; it runs alone. MIT licence.\n"
+        '"""\n\n'
+        '# /// script\n# requires-python = ">=3.11"\n'
+        f"# dependencies = [{packages}]\n# ///\n\n"
+    )
+
+
+def _title(snippet: Snippet, module: Module) -> str:
+    docstring = ast.get_docstring(module.tree)
+    if not docstring:
+        raise PressError(
+            f"{snippet.relative}: it has no docstring; its first line is "
+            "the example's title"
+        )
+    return docstring.splitlines()[0]
+
+
+def snippet_program(snippet: Snippet) -> str:
+    """One snippet as a self-contained file.
+
+    Raises:
+        PressError: its imports have a form that cannot be written out.
+    """
+    program = Program([snippet], snippet.root)
+    module = program.snippets[0][1]
+    title = _title(snippet, module)
+    head = _head(title, snippet.relative, snippet.root)
+    body = f"\n\n\n# ---- {snippet.relative}\n\n{module.body()}\n"
+    return head + program.library() + body
+
+
+def _left_out(snippet: Snippet) -> str | None:
+    settings = snippet.settings()
+    if "interpreter" not in settings.devices:
+        return "it needs a GPU"
+    return settings.not_in_chapter_file
+
+
+def chapter_program(chapter: str, snippets: list[Snippet]) -> str:
+    """All worked examples of a chapter, one after another, in one file."""
+    root = snippets[0].root
+    inside = [s for s in snippets if _left_out(s) is None]
+    program = Program(inside, root)
+    modules = {snippet.name: module for snippet, module in program.snippets}
+    number = chapter.removeprefix("ch")
+    head = _head(
+        f"Chapter {number}, complete: its worked examples in order.",
+        f"snippets/{chapter}/",
+        root,
+    )
+    parts = [head + program.library()]
+    for snippet in snippets:
+        module = modules.get(snippet.name) or Module(snippet.path, root)
+        stem = snippet.name.split("/")[-1]
+        title = f"--- {stem}: {_title(snippet, module)} ---"
+        reason = _left_out(snippet)
+        says = f'print("left out: {reason}")' if reason else module.body()
+        parts.append(
+            f"# ---- {snippet.relative}\n\nprint({title!r})\n{says}\nprint()"
+        )
+    return "\n\n\n".join(parts) + "\n"
+
+
+def chapters(root: Path) -> dict[str, list[Snippet]]:
+    """The snippets of every chapter, by chapter."""
+    found: dict[str, list[Snippet]] = {}
+    for snippet in all_snippets(root):
+        found.setdefault(snippet.chapter, []).append(snippet)
+    return found
+
+
+def write_all(root: Path, folder: Path) -> list[Path]:
+    """Write every standalone file into a folder.
+
+    Returns:
+        The files: `ch16.py` for a chapter, `ch16/01_name.py` for a snippet.
+    """
+    written = []
+    for chapter, snippets in chapters(root).items():
+        programs = {s.name: snippet_program(s) for s in snippets}
+        programs[chapter] = chapter_program(chapter, snippets)
+        for name, text in programs.items():
+            path = folder / f"{name}.py"
+            write_whole(path, text)
+            written.append(path)
+    return written
+
+
+def _compare_chapter(
+    chapter: str, snippets: list[Snippet], output: str
+) -> list[str]:
+    """Every part of the output against the record of its snippet."""
+    pieces = MARK.split(output)[1:]
+    parts = dict(zip(pieces[::2], pieces[1::2], strict=True))
+    failures = []
+    for snippet in snippets:
+        if _left_out(snippet) is not None:
+            continue
+        stem = snippet.name.split("/")[-1]
+        recorded = snippet.output_path("interpreter")
+        if stem not in parts:
+            failures.append(f"standalone/{chapter}.py: no part {stem}")
+        elif recorded.is_file():
+            got = parts[stem].strip("\n") + "\n"
+            want = recorded.read_text(encoding="utf-8").strip("\n") + "\n"
+            if lines := drift(want, got, snippet.settings()):
+                failures.append(
+                    f"standalone/{chapter}.py: the part {stem} prints "
+                    f"something else than the snippet:\n{indented(lines)}"
+                )
+    return failures
+
+
+def standalone_jobs(root: Path, folder: Path) -> list[Job]:
+    """The jobs that prove the files written into a folder."""
+    jobs = []
+    for chapter, snippets in chapters(root).items():
+        for snippet in snippets:
+            settings = snippet.settings()
+            if "interpreter" in settings.devices:
+                jobs.append(_snippet_job(snippet, settings, folder))
+
+        def compare(output: str, chapter=chapter, snippets=snippets):
+            return _compare_chapter(chapter, snippets, output)
+
+        path = folder / f"{chapter}.py"
+        name = f"standalone/{chapter}.py"
+        settings = Settings(timeout=300.0)
+        jobs.append(Job(name, path, settings, compare, alone=True))
+    return jobs
+
+
+def _snippet_job(snippet: Snippet, settings: Settings, folder: Path) -> Job:
+    def compare(output: str) -> list[str]:
+        return [
+            f"standalone/{snippet.name}.py, written from it: {failure}"
+            for failure in compare_with_record(snippet, "interpreter", output)
+        ]
+
+    path = folder / f"{snippet.name}.py"
+    name = f"standalone/{snippet.name}.py"
+    return Job(name, path, settings, compare, alone=True)
