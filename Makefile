@@ -1,0 +1,48 @@
+# Two commands do everything: `make site` builds the book, `make test` proves
+# it. Each makes the environment it needs in .venv.
+
+PYTHON ?= python3.11
+BIN := .venv/bin
+SNIPPETS ?=
+
+.PHONY: help site serve test lint accept record bench-build clean
+
+help: ## What there is to make
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+site: .venv/.book ## Build the book into site/, every output proven
+	$(BIN)/mkdocs build
+
+serve: .venv/.book ## Read the book at http://127.0.0.1:8000 while you write
+	$(BIN)/mkdocs serve
+
+test: .venv/.test lint ## Lint, types, and all tests
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+lint: .venv/.test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+
+accept: .venv/.book ## Record outputs that drifted: make accept SNIPPETS=ch16
+	$(BIN)/python -m bookpress accept $(SNIPPETS)
+
+record: ## Record outputs on this machine's GPU, with the python3 it has
+	PYTHONPATH=src python3 -m bookpress record $(SNIPPETS)
+
+bench-build: .venv/.book ## Time the build: cold, warm, one kernel touched
+	$(BIN)/python bench/build.py
+
+clean: ## Remove the site, the cache of runs and the environment
+	rm -rf site .bookpress .venv
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.book: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[book]'
+	touch $@
+
+.venv/.test: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[book,test]'
+	touch $@
