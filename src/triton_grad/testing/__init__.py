@@ -1,0 +1,1 @@
+"""Tools that find what an ordinary test of a kernel cannot see."""

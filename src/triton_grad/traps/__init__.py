@@ -1,0 +1,1 @@
+"""Kernels and wrappers that are wrong on purpose, one bug a file."""

@@ -1,0 +1,32 @@
+"""The forward kernel that computes in the dtype it loads.
+
+Fails: refuses
+Symptom: Expected dtype ['fp32', 'fp64'] but got fp16.
+Cause: tl.erf has no 16-bit version, and no upcast stands before it.
+Caught by: A test in float16 and in bfloat16.
+Missed by: Every test in float32 or float64.
+"""
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from triton_grad.launch import launch_elementwise
+from triton_grad.ops.gelu import INV_SQRT_2
+
+
+@triton.jit
+def gelu_forward_kernel_no_upcast(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    """y = x Φ(x), in whatever dtype x is stored in."""
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = x * 0.5 * (1.0 + tl.erf(x * INV_SQRT_2))
+    tl.store(y_ptr + offsets, y, mask=mask)
+
+
+def triton_gelu_forward_no_upcast(x: Tensor, BLOCK: int = 1024) -> Tensor:
+    """Launch the kernel without upcast."""
+    return launch_elementwise(
+        "gelu_no_upcast", gelu_forward_kernel_no_upcast, x, BLOCK=BLOCK
+    )

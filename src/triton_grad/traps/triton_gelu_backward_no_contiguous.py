@@ -1,0 +1,47 @@
+"""A backward launch that takes both tensors as they lie in memory.
+
+Fails: wrong number
+Symptom: Silently wrong where the layouts differ; reads past sum()'s gradient.
+Cause: One offset stands for two elements where the strides differ.
+Caught by: Every layout of x beside every layout of grad_output.
+Missed by: Contiguous tensors alone, and gradcheck, which feeds no others.
+"""
+
+# A backward names its gradients; the base class takes any number of them.
+# pyright: reportIncompatibleMethodOverride=false
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from triton_grad.launch import launch_programs
+from triton_grad.ops.gelu import gelu_backward_kernel
+from triton_grad.traps.triton_gelu_forward_no_contiguous import (
+    triton_gelu_forward_no_contiguous,
+)
+
+
+def triton_gelu_backward_no_contiguous(
+    grad_output: Tensor, x: Tensor, BLOCK: int = 1024
+) -> Tensor:
+    """Launch the right kernel on both tensors as they are."""
+    grad_input = torch.empty_like(x)
+    launch_programs(
+        gelu_backward_kernel, grad_output, x, grad_input, BLOCK=BLOCK
+    )
+    return grad_input
+
+
+class TritonGELUNoContiguous(torch.autograd.Function):
+    """GELU whose launches never ask how a tensor lies in memory."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return triton_gelu_forward_no_contiguous(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return triton_gelu_backward_no_contiguous(grad_output, x)

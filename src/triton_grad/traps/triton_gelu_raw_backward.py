@@ -1,0 +1,36 @@
+"""A backward that launches its kernel bare, outside the graph.
+
+Fails: wrong number
+Symptom: Under create_graph=True a gradient penalty is dropped silently.
+Cause: A kernel launch records nothing that could be differentiated again.
+Caught by: gradgradcheck, or requires_grad of the first gradient.
+Missed by: Every test of the first gradient, gradcheck included.
+
+once_differentiable on such a backward raises in some of these cases, not in
+all: where the first gradient is multiplied by something that needs a gradient
+too, that factor alone is differentiated, without an error.
+"""
+
+# A backward names its gradients; the base class takes any number of them.
+# pyright: reportIncompatibleMethodOverride=false
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from triton_grad.ops.gelu import triton_gelu_backward, triton_gelu_forward
+
+
+class TritonGELURawBackward(torch.autograd.Function):
+    """GELU whose gradient has no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return triton_gelu_forward(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return triton_gelu_backward(grad_output, x)
