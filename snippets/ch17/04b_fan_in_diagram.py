@@ -1,0 +1,11 @@
+"""z.sum() + z.sum(), drawn from the graph that autograd recorded."""
+
+import torch
+
+from triton_grad.device import DEVICE
+from triton_grad.graph import draw_mermaid
+from triton_grad.ops.gelu import gelu
+
+x = torch.ones(6, device=DEVICE, requires_grad=True)
+z = gelu(x)
+print(draw_mermaid(z.sum() + z.sum(), {"x": x, "z": z}))

@@ -1,0 +1,53 @@
+"""A node knows its tensor arguments, in order, and nothing else."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from triton_grad.graph import autograd_nodes
+from triton_grad.ops.gelu import TritonGELUGrad, gelu
+from triton_grad.ops.square import square
+
+
+class Tagged(torch.autograd.Function):
+    """x times y, between arguments that are no tensors."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, tag: str, x: Tensor, none: None, y: Tensor
+    ) -> Tensor:
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(
+        ctx: Any, *grad_outputs: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        x, y = ctx.saved_tensors
+        return None, grad_outputs[0] * y, None, grad_outputs[0] * x
+
+
+def test_what_is_no_tensor_has_no_entry(x: Tensor) -> None:
+    a, b = gelu(x), square(x)
+    node: Any = Tagged.apply("tag", a, None, b).grad_fn  # pyright: ignore
+    assert [entry for entry, _ in node.next_functions] == [
+        a.grad_fn,
+        b.grad_fn,
+    ]
+
+
+def test_a_tensor_without_gradient_has_an_empty_one(
+    x: Tensor, weights: Tensor
+) -> None:
+    node: Any = TritonGELUGrad.apply(weights, x).grad_fn
+    (first, _), (second, _) = node.next_functions
+    assert first is None
+    assert second.variable is x
+
+
+def test_the_walk_keeps_the_number_of_the_argument(
+    x: Tensor, weights: Tensor
+) -> None:
+    node = autograd_nodes(TritonGELUGrad.apply(weights, x))[0]
+    assert [edge.argument for edge in node.edges] == [1]
