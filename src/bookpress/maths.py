@@ -37,6 +37,7 @@ CHILDREN = {
 
 SYMBOLS_THAT_ARE_NO_OPERATORS = ("∂", "∞")
 OPERATORS_WITHOUT_SPACE = ("/", "|")
+PRIMES = ("′", "″", "‴")
 
 
 def render_maths(page: str) -> str:
@@ -68,6 +69,8 @@ def latex_to_mathml(latex: str, display: str) -> str:
         raise ValueError(
             f"cannot read the formula {latex!r}: {reason}"
         ) from (error)
+    for words in root.iter(f"{{{MATHML}}}mtext"):
+        words.text = (words.text or "").replace(r"\_", "_")
     misread = _misread(source, root)
     if misread:
         raise ValueError(f"cannot read the formula {latex!r}: {misread}")
@@ -116,8 +119,8 @@ def _set_as_tex_does(root: ET.Element) -> None:
 
     It writes functions' names, ∂ and ∞ as operators, around which a browser
     leaves the space that stands around a plus; Greek capitals come out
-    italic; a fraction's bar of a broken width is sometimes drawn twice as
-    thick.
+    italic; a prime, which its font draws raised and small, is raised and
+    made small a second time.
     """
     for element in root.iter():
         name, text = _name(element), element.text or ""
@@ -129,8 +132,8 @@ def _set_as_tex_does(root: ET.Element) -> None:
         if text in OPERATORS_WITHOUT_SPACE:
             element.set("lspace", "0")
             element.set("rspace", "0")
-        if name == "mfrac":
-            element.set("linethickness", "1px")
+        if name == "msup" and element[1].text in PRIMES:
+            element.tag = f"{{{MATHML}}}mrow"
 
 
 def _name(element: ET.Element) -> str:

@@ -66,6 +66,20 @@ def test_a_function_s_name_is_upright_and_no_operator(command: str) -> None:
     assert '<mi mathvariant="normal">erf</mi>' in mathml
 
 
+def test_a_name_with_an_underscore_in_a_formula() -> None:
+    assert "<mtext>grad_output</mtext>" in inline(r"\text{grad\_output}_i")
+
+
+def test_signs_are_spaced_as_in_text() -> None:
+    assert inline(r"\partial L/2").count("<mi>∂</mi>") == 1
+    assert '<mo lspace="0" rspace="0">/</mo>' in inline("x/2")
+
+
+def test_a_prime_is_raised_once() -> None:
+    assert "<msup" not in inline(r"\Phi'(x)")
+    assert "<mi>′</mi>" in inline(r"\Phi'(x)")
+
+
 def test_greek_capitals_are_upright() -> None:
     assert '<mi mathvariant="normal">Φ</mi>' in inline(r"\Phi(x)")
     assert "<mi>φ</mi>" in inline(r"\varphi(x)")
