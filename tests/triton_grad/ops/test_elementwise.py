@@ -1,0 +1,334 @@
+"""What every elementwise op promises, tried on all of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from triton_grad.device import DEVICE
+from triton_grad.launch import FLOAT_DTYPES, launch_programs
+from triton_grad.ops.gelu import (
+    gelu,
+    gelu_backward_kernel,
+    gelu_forward_kernel,
+    triton_gelu_backward,
+    triton_gelu_forward,
+)
+from triton_grad.ops.square import (
+    square,
+    square_backward_kernel,
+    square_forward_kernel,
+    triton_square_backward,
+    triton_square_forward,
+)
+from triton_grad.oracle import (
+    gelu_backward_oracle,
+    gelu_oracle,
+    square_backward_oracle,
+    square_oracle,
+)
+
+AssertRight = Callable[[Tensor, Tensor], None]
+Draw = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class Op:
+    apply: Callable[[Tensor], Tensor]
+    forward: Callable[..., Tensor]
+    backward: Callable[..., Tensor]
+    forward_kernel: Any
+    backward_kernel: Any
+    oracle: Callable[[Tensor], Tensor]
+    backward_oracle: Callable[[Tensor, Tensor], Tensor]
+    reference: Callable[[Tensor], Tensor]
+
+
+OPS = [
+    pytest.param(
+        Op(
+            gelu,
+            triton_gelu_forward,
+            triton_gelu_backward,
+            gelu_forward_kernel,
+            gelu_backward_kernel,
+            gelu_oracle,
+            gelu_backward_oracle,
+            torch.nn.functional.gelu,
+        ),
+        id="gelu",
+    ),
+    pytest.param(
+        Op(
+            square,
+            triton_square_forward,
+            triton_square_backward,
+            square_forward_kernel,
+            square_backward_kernel,
+            square_oracle,
+            square_backward_oracle,
+            torch.square,
+        ),
+        id="square",
+    ),
+]
+
+BLOCK = 64
+SIZES = [0, 1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17]
+
+# Each makes a tensor of shape (2, 3, 4), by values of its own, from 48.
+LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "contiguous": lambda v: v[:24].view(2, 3, 4),
+    "transposed": lambda v: v[:24].view(2, 4, 3).transpose(1, 2),
+    "permuted": lambda v: v[:24].view(4, 2, 3).permute(1, 2, 0),
+    "sliced": lambda v: v.view(2, 3, 8)[..., ::2],
+    "sliced transposed": lambda v: v.view(2, 8, 3)[:, ::2].transpose(1, 2),
+    "offset": lambda v: v[5:29].view(2, 3, 4),
+    "one element": lambda v: v[0].expand(2, 3, 4),
+    "expanded": lambda v: v[:8].view(2, 1, 4).expand(2, 3, 4),
+    "overlapping": lambda v: v.as_strided((2, 3, 4), (3, 2, 1)),
+}
+
+
+@pytest.fixture(params=OPS)
+def op(request: pytest.FixtureRequest) -> Op:
+    return request.param
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("block", [1, 16, BLOCK, 1024])
+def test_any_size_and_block(
+    op: Op, n: int, block: int, draw: Draw, assert_right: AssertRight
+) -> None:
+    x, grad_output = draw(n, seed=1), draw(n, seed=2)
+    assert_right(op.forward(x, BLOCK=block), op.oracle(x))
+    assert_right(
+        op.backward(grad_output, x, BLOCK=block),
+        op.backward_oracle(grad_output, x),
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+def test_dtypes(
+    op: Op, dtype: torch.dtype, draw: Draw, assert_right: AssertRight
+) -> None:
+    x = 1.5 * draw(3000, seed=3, dtype=dtype)
+    grad_output = draw(3000, seed=4, dtype=dtype)
+    y = op.forward(x)
+    grad_input = op.backward(grad_output, x)
+    assert y.dtype == grad_input.dtype == dtype
+    assert_right(y, op.oracle(x))
+    assert_right(grad_input, op.backward_oracle(grad_output, x))
+
+
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+def test_agrees_with_pytorch(
+    op: Op, dtype: torch.dtype, draw: Draw, assert_right: AssertRight
+) -> None:
+    """PyTorch's own op in float64: a second truth, not written by us."""
+    x = draw(1000, seed=5, dtype=dtype).requires_grad_()
+    grad_output = draw(1000, seed=6, dtype=dtype)
+    wide = x.detach().double().requires_grad_()
+    y, reference = op.apply(x), op.reference(wide)
+    (ours,) = torch.autograd.grad(y, x, grad_output)
+    (theirs,) = torch.autograd.grad(reference, wide, grad_output.double())
+    assert_right(y.detach(), reference.detach())
+    assert_right(ours, theirs)
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="about the interpreter")
+def test_the_interpreter_cuts_bfloat16_off(op: Op, draw: Draw) -> None:
+    """Why its tolerance is a whole unit in the last place, not half."""
+    x = draw(3000, seed=21, dtype=torch.bfloat16).abs()
+    y, truth = op.forward(x).double(), op.oracle(x)
+    relative = (truth - y) / truth
+    assert 2**-8 < relative.max() < 2**-7
+    assert relative.min() > -1e-6
+
+
+@pytest.mark.parametrize("grad_layout", LAYOUTS)
+@pytest.mark.parametrize("x_layout", LAYOUTS)
+def test_any_layout_beside_any_other(
+    op: Op,
+    x_layout: str,
+    grad_layout: str,
+    draw: Draw,
+    assert_right: AssertRight,
+) -> None:
+    x = LAYOUTS[x_layout](draw(48, seed=7))
+    grad_output = LAYOUTS[grad_layout](draw(48, seed=8))
+    leaf = x.detach().requires_grad_()
+    y = op.apply(leaf)
+    (grad_input,) = torch.autograd.grad(y, leaf, grad_output)
+    assert y.shape == grad_input.shape == x.shape
+    assert_right(y.detach(), op.oracle(x))
+    assert_right(grad_input, op.backward_oracle(grad_output, x))
+
+
+def test_layouts_are_what_their_names_say(draw: Draw) -> None:
+    made = {name: make(draw(48, seed=9)) for name, make in LAYOUTS.items()}
+    in_order = {name for name, t in made.items() if t.is_contiguous()}
+    assert in_order == {"contiguous", "offset"}
+    assert made["one element"].stride() == (0, 0, 0)
+    assert all(t.shape == (2, 3, 4) for t in made.values())
+
+
+def test_zero_dimensional(op: Op, assert_right: AssertRight) -> None:
+    x = torch.tensor(0.7, device=DEVICE, requires_grad=True)
+    grad_output = torch.tensor(-1.3, device=DEVICE)
+    y = op.apply(x)
+    (grad_input,) = torch.autograd.grad(y, x, grad_output)
+    assert y.shape == grad_input.shape == ()
+    assert_right(y.detach(), op.oracle(x.detach()))
+    assert_right(grad_input, op.backward_oracle(grad_output, x.detach()))
+
+
+def test_a_view_that_holds_the_other_sign(
+    op: Op, assert_right: AssertRight
+) -> None:
+    """Contiguous already, so that contiguous() alone changes nothing."""
+    x = torch.tensor([1.0 + 2.0j], device=DEVICE).conj().imag
+    grad_output = torch.tensor([1.0 + 3.0j], device=DEVICE).conj().imag
+    assert x.is_neg()
+    assert x.is_contiguous()
+    assert_right(op.forward(x), op.oracle(x))
+    assert_right(
+        op.backward(grad_output, x), op.backward_oracle(grad_output, x)
+    )
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0, 2)])
+def test_empty(op: Op, shape: tuple[int, ...]) -> None:
+    x = torch.empty(shape, device=DEVICE, requires_grad=True)
+    y = op.apply(x)
+    (grad_input,) = torch.autograd.grad(y.sum(), x)
+    assert y.shape == grad_input.shape == shape
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_neither_input_is_written(op: Op, layout: str, draw: Draw) -> None:
+    x_memory, grad_memory = draw(48, seed=10), draw(48, seed=11)
+    x_before, grad_before = x_memory.clone(), grad_memory.clone()
+    x = LAYOUTS[layout](x_memory)
+    grad_output = LAYOUTS[layout](grad_memory)
+    op.forward(x)
+    op.backward(grad_output, x)
+    assert torch.equal(x_memory, x_before)
+    assert torch.equal(grad_memory, grad_before)
+
+
+def test_every_element_is_written_and_no_other(op: Op, draw: Draw) -> None:
+    """The canaries before and behind the output survive, its NaN do not."""
+    n = BLOCK + 17
+    x, grad_output = draw(n, seed=12), draw(n, seed=13)
+    for kernel, inputs in (
+        (op.forward_kernel, (x,)),
+        (op.backward_kernel, (grad_output, x)),
+    ):
+        memory = torch.full((n + 2 * BLOCK,), 7.0, device=DEVICE)
+        output = memory[BLOCK : BLOCK + n].fill_(torch.nan)
+        launch_programs(kernel, *inputs, output, BLOCK=BLOCK)
+        assert output.isfinite().all()
+        assert (memory[:BLOCK] == 7.0).all()
+        assert (memory[BLOCK + n :] == 7.0).all()
+
+
+def test_gradcheck(op: Op, draw: Draw) -> None:
+    x = draw(7, seed=14, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(op.apply, x)
+
+
+def test_gradgradcheck(op: Op, draw: Draw) -> None:
+    x = draw(5, seed=15, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradgradcheck(op.apply, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_second_order_in_16_bits(
+    op: Op, dtype: torch.dtype, draw: Draw
+) -> None:
+    x = draw(200, seed=16, dtype=dtype).requires_grad_()
+    cotangent = draw(200, seed=17, dtype=dtype)
+    wide = x.detach().double().requires_grad_()
+    second = _second_derivative(op.apply, x, cotangent)
+    truth = _second_derivative(op.reference, wide, cotangent.double())
+    assert second.dtype == dtype
+    rtol = 2 * torch.finfo(dtype).eps
+    torch.testing.assert_close(second.double(), truth, rtol=rtol, atol=1e-6)
+
+
+def _second_derivative(
+    function: Callable[[Tensor], Tensor], x: Tensor, cotangent: Tensor
+) -> Tensor:
+    (first,) = torch.autograd.grad(
+        function(x), x, torch.ones_like(x), create_graph=True
+    )
+    (second,) = torch.autograd.grad(first, x, cotangent)
+    return second
+
+
+def test_an_edit_of_a_saved_tensor_is_noticed(op: Op, draw: Draw) -> None:
+    leaf = draw(4, seed=18).requires_grad_()
+    x = leaf * 1.0
+    y = op.apply(x)
+    with torch.no_grad():
+        x.add_(1.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        y.sum().backward()
+
+
+def test_backward_twice_gives_the_same(op: Op, draw: Draw) -> None:
+    x = draw(50, seed=19).requires_grad_()
+    y = op.apply(x)
+    cotangent = draw(50, seed=20)
+    first = torch.autograd.grad(y, x, cotangent, retain_graph=True)[0]
+    second = torch.autograd.grad(y, x, cotangent)[0]
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (torch.ones(2, dtype=torch.int64), TypeError, "got torch.int64"),
+        (torch.ones(2, dtype=torch.bool), TypeError, "got torch.bool"),
+        (torch.ones(2, dtype=torch.cfloat), TypeError, "got torch.complex64"),
+        ([1.0, 2.0], TypeError, "needs a tensor, got list"),
+        (1.0, TypeError, "needs a tensor, got float"),
+        (torch.ones(2, device="meta"), RuntimeError, "got one on meta"),
+    ],
+    ids=repr,
+)
+def test_refuses(
+    op: Op, value: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        op.apply(value)
+    assert op.apply.__name__ + "()" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("grad_output", "message"),
+    [
+        (torch.ones(3), r"one shape, got \(3,\) and \(2,\)"),
+        (torch.ones(1, 2), r"one shape, got \(1, 2\) and \(2,\)"),
+        (torch.ones(1), r"one shape, got \(1,\) and \(2,\)"),
+        (torch.ones(2).double(), "one dtype, got torch.float64 and torch"),
+        (torch.ones(2, device="meta"), "one device, got meta and"),
+    ],
+)
+def test_refuses_a_gradient_unlike_x(
+    op: Op, grad_output: Tensor, message: str
+) -> None:
+    if grad_output.device.type != "meta":
+        grad_output = grad_output.to(DEVICE)
+    with pytest.raises(ValueError, match=message):
+        op.backward(grad_output, torch.ones(2, device=DEVICE))
+
+
+@pytest.mark.parametrize("block", [0, -64, 1000])
+def test_refuses_a_block_no_gpu_could_run(op: Op, block: int) -> None:
+    with pytest.raises(ValueError, match=f"power of two, got {block}"):
+        op.forward(torch.ones(2, device=DEVICE), BLOCK=block)

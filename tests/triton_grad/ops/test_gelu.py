@@ -1,0 +1,142 @@
+"""GELU alone: its figures, its tail, and derivatives beyond the first."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from triton_grad.device import DEVICE
+from triton_grad.ops import gelu as gelu_module
+from triton_grad.ops.gelu import (
+    TritonGELUGrad,
+    gelu,
+    gelu_second_derivative,
+    triton_gelu_backward,
+    triton_gelu_forward,
+)
+from triton_grad.oracle import (
+    gelu_backward_formula,
+    gelu_backward_oracle,
+    gelu_oracle,
+    normal_pdf_oracle,
+)
+
+Draw = Callable[..., Tensor]
+
+
+def test_the_gradient_at_three_points() -> None:
+    x = torch.tensor([-1.0, 0.5, 2.0], device=DEVICE)
+    dx = triton_gelu_backward(torch.ones_like(x), x)
+    expected = torch.tensor([-0.0833, 0.8675, 1.0852], device=DEVICE)
+    torch.testing.assert_close(dx, expected, rtol=0, atol=5e-5)
+
+
+def test_an_upstream_gradient_of_two_doubles_it() -> None:
+    x = torch.tensor([-1.0, 0.5, 2.0], device=DEVICE)
+    once = triton_gelu_backward(torch.ones_like(x), x)
+    twice = triton_gelu_backward(torch.full_like(x, 2.0), x)
+    assert torch.equal(twice, 2.0 * once)
+
+
+def test_agrees_with_the_plain_formula(draw: Draw) -> None:
+    x, grad_output = draw(5000, seed=1), draw(5000, seed=2)
+    ours = triton_gelu_backward(grad_output, x)
+    plain = gelu_backward_formula(grad_output, x)
+    torch.testing.assert_close(ours, plain, rtol=2e-6, atol=2e-6)
+
+
+def test_the_loss_of_16_bit_storage() -> None:
+    torch.manual_seed(2)
+    x, grad_output = 3.0 * torch.randn(2048), torch.randn(2048)
+    x, grad_output = x.to(DEVICE), grad_output.to(DEVICE)
+    truth = gelu_backward_oracle(grad_output, x)
+
+    def worst(dtype: torch.dtype) -> float:
+        stored = triton_gelu_backward(
+            grad_output.to(dtype), x.to(dtype), BLOCK=512
+        )
+        return (stored.double() - truth).abs().max().item()
+
+    assert 1e-7 < worst(torch.float32) < 1e-6
+    assert worst(torch.float16) == pytest.approx(0.0015156170, rel=1e-6)
+
+
+def test_float64_is_computed_in_float64(draw: Draw) -> None:
+    """Constants rounded to float32 would leave an error of 1e-8."""
+    x = 2.0 * draw(2000, seed=3, dtype=torch.float64)
+    grad_output = draw(2000, seed=4, dtype=torch.float64)
+    forward = (triton_gelu_forward(x) - gelu_oracle(x)).abs().max()
+    backward = (
+        triton_gelu_backward(grad_output, x)
+        - gelu_backward_oracle(grad_output, x)
+    ).abs()
+    assert forward < 4e-15
+    assert backward.max() < 4e-15
+
+
+def test_the_third_derivative(draw: Draw) -> None:
+    """(x³ - 4x) φ(x), with a random cotangent at each step."""
+    x = draw(40, seed=5, dtype=torch.float64).requires_grad_()
+    a, b, c = (draw(40, seed=s, dtype=torch.float64) for s in (6, 7, 8))
+    (first,) = torch.autograd.grad(gelu(x), x, a, create_graph=True)
+    (second,) = torch.autograd.grad(first, x, b, create_graph=True)
+    (third,) = torch.autograd.grad(second, x, c)
+    at = x.detach()
+    truth = a * b * c * (at**3 - 4.0 * at) * normal_pdf_oracle(at)
+    torch.testing.assert_close(third, truth, rtol=1e-12, atol=1e-14)
+
+
+def test_mixed_second_derivative(draw: Draw) -> None:
+    """The gradient's gradient with respect to grad_output is the op again."""
+    x = draw(40, seed=9, dtype=torch.float64).requires_grad_()
+    u, v = (
+        draw(40, seed=s, dtype=torch.float64).requires_grad_()
+        for s in (10, 11)
+    )
+    (first,) = torch.autograd.grad(gelu(x), x, u, create_graph=True)
+    (by_u,) = torch.autograd.grad(first, u, v, create_graph=True)
+    at = x.detach()
+    torch.testing.assert_close(by_u, gelu_backward_oracle(v, at))
+    w = draw(40, seed=12, dtype=torch.float64)
+    (by_u_then_x,) = torch.autograd.grad(by_u, x, w)
+    truth = w * v.detach() * (2.0 - at**2) * normal_pdf_oracle(at)
+    torch.testing.assert_close(by_u_then_x, truth)
+
+
+def test_a_gradient_penalty_reaches_the_weights(draw: Draw) -> None:
+    def penalty_gradient(function: Callable[[Tensor], Tensor]) -> Tensor:
+        weight = draw(6, 4, seed=13, dtype=torch.float64).requires_grad_()
+        x = draw(3, 6, seed=14, dtype=torch.float64).requires_grad_()
+        y = function(x @ weight)
+        (dx,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        return torch.autograd.grad(dx.square().sum(), weight)[0]
+
+    ours = penalty_gradient(gelu)
+    theirs = penalty_gradient(torch.nn.functional.gelu)
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_the_second_derivative_is_finite_where_x_squared_is_not() -> None:
+    x = torch.tensor([-1e30, -60000.0, 60000.0, 1e30], device=DEVICE)
+    assert torch.equal(gelu_second_derivative(x), torch.zeros_like(x))
+
+
+def test_no_work_for_a_gradient_nobody_asked_for(
+    monkeypatch: pytest.MonkeyPatch, draw: Draw
+) -> None:
+    grad_output, x, grad = (draw(8, seed=s) for s in (15, 16, 17))
+
+    def must_not_run(*_: object) -> Tensor:
+        raise AssertionError("computed a gradient that nobody asked for")
+
+    with monkeypatch.context() as patch:
+        only_grad_output = grad_output.clone().requires_grad_()
+        result = TritonGELUGrad.apply(only_grad_output, x)
+        patch.setattr(gelu_module, "gelu_second_derivative", must_not_run)
+        torch.autograd.grad(result, only_grad_output, grad)
+    with monkeypatch.context() as patch:
+        only_x = x.clone().requires_grad_()
+        result = TritonGELUGrad.apply(grad_output, only_x)
+        patch.setattr(gelu_module, "triton_gelu_backward", must_not_run)
+        torch.autograd.grad(result, only_x, grad)
