@@ -5,7 +5,7 @@ import os
 import selectors
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -194,8 +194,7 @@ class Press:
         )
 
     def _masked(self, run: Run) -> Run:
-        output = masked(run.output, self.root)
-        return Run(**{**asdict(run), "output": output, "faults": run.faults})
+        return replace(run, output=masked(run.output, self.root))
 
     def _cached(self, key: str) -> Run | None:
         try:
@@ -286,7 +285,7 @@ def _wrong_ending(settings: Settings, run: Run) -> str:
     if run.ending == "printed too much":
         return (
             f"it printed more than {OUTPUT_LIMIT:,} bytes and was ended; "
-            "it began:" + indented(["", *run.output.splitlines()[:3]])[:400]
+            "it began:\n" + indented(run.output.splitlines()[:3])[:400]
         )
     if run.exit_code != settings.exit_code:
         return (

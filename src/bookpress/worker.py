@@ -19,10 +19,10 @@ import contextlib
 import ctypes
 import gc
 import importlib
-import io
 import json
 import os
 import runpy
+import select
 import selectors
 import shutil
 import signal
@@ -30,9 +30,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -42,7 +43,18 @@ PRELOAD_INTERPRETER = ("triton.runtime.interpreter",)
 OUTPUT_LIMIT = 200_000
 PR_SET_CHILD_SUBREAPER = 36
 IOLBF = 1
+READY = b"ready"
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+# Audit events that change a folder: which arguments are a path and the
+# descriptor of the folder that it is relative to (-1: the current one).
+CHANGING = {
+    "os.mkdir": ((0, 2),),
+    "os.remove": ((0, 1),),
+    "os.rmdir": ((0, 1),),
+    "os.rename": ((0, 2), (1, 3)),
+    "os.link": ((0, 2), (1, 3)),
+    "os.symlink": ((1, 2),),
+}
 
 
 @dataclass(frozen=True)
@@ -93,7 +105,8 @@ class Server:
             socket.AF_UNIX, socket.SOCK_SEQPACKET
         )
         source = Path(__file__).resolve().parents[1]
-        command = [sys.executable, "-m", "bookpress.worker", device]
+        # -P: nothing that lies in the folder of the caller is imported.
+        command = [sys.executable, "-P", "-m", "bookpress.worker", device]
         self._process = subprocess.Popen(
             [*command, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
@@ -135,7 +148,13 @@ class Server:
         )
 
     def close(self) -> None:
-        """End the server; runs that are under way end with their sockets."""
+        """End the server; runs that are under way end with their sockets.
+
+        The server outlives its runs, so none is left when this returns.
+        """
+        ready, _, _ = select.select([self._control], [], [], 0)
+        if not ready:  # it is importing, and has not forked yet
+            self._process.kill()
         self._control.close()
         self._process.wait()
 
@@ -159,16 +178,35 @@ def serve(device: str, control: socket.socket) -> None:
     gc.freeze()
     # Supervisors are reaped by the kernel.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        control.send(READY)
+        _fork_for_requests(control)
+    with contextlib.suppress(ChildProcessError):
+        os.wait()  # until the last supervisor has ended
+
+
+def _fork_for_requests(control: socket.socket) -> None:
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 65536, 1)
         if not message:
             return
         if os.fork() == 0:
-            control.close()
-            result = socket.socket(fileno=descriptors[0])
-            supervise(Request(**json.loads(message)), result)
-            os._exit(0)
+            with _no_way_back():
+                control.close()
+                result = socket.socket(fileno=descriptors[0])
+                supervise(Request(**json.loads(message)), result)
         os.close(descriptors[0])
+
+
+@contextlib.contextmanager
+def _no_way_back() -> Iterator[None]:
+    """A forked process ends here: it must not go on as its parent."""
+    try:
+        yield
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 def supervise(request: Request, result: socket.socket) -> None:
@@ -185,7 +223,6 @@ def supervise(request: Request, result: socket.socket) -> None:
     if run is not None:
         with contextlib.suppress(BrokenPipeError):
             result.sendall(json.dumps(asdict(run)).encode())
-    result.close()
 
 
 def _watch(
@@ -197,14 +234,15 @@ def _watch(
     begin = time.monotonic()
     pid = os.fork()
     if pid == 0:
-        result.close()
-        _run_file(request, folder, output_end, notes_end)
+        with _no_way_back():
+            result.close()
+            _run_file(request, folder, output_end, notes_end)
     os.close(output_end)
     os.close(notes_end)
     printed = bytearray()
     stopped = _wait(pid, output, result, begin + request.timeout, printed)
     if stopped:
-        os.killpg(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)  # what it started follows below
     _, status = os.waitpid(pid, 0)
     seconds = time.monotonic() - begin
     left = [] if stopped else _children()
@@ -321,20 +359,29 @@ def _run_file(
     os.dup2(output, 2)
     os.close(output)
     os.chdir(folder)
-    # Line by line, in Python and in C, so that what both print comes in the
-    # order in which it was printed.
-    libc = ctypes.CDLL(None)
-    libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, IOLBF, 0)
-    for stream in (sys.stdout, sys.stderr):
-        assert isinstance(stream, io.TextIOWrapper)
-        stream.reconfigure(encoding="utf-8", line_buffering=True)
+    _set_streams()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _set_path(request)
     _guard_tree(Path(request.root), lambda note: _note(notes, note))
     code = _run_to_end(request.path, notes)
-    sys.stdout.flush()
-    libc.fflush(None)
+    with contextlib.suppress(OSError, ValueError):  # it may have closed it
+        sys.stdout.flush()
+    ctypes.CDLL(None).fflush(None)
     os._exit(code)
+
+
+def _set_streams() -> None:
+    """Line by line, in Python and in C: what both print comes in order."""
+    libc = ctypes.CDLL(None)
+    libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, IOLBF, 0)
+    # New ones: those of the server may be on a file, which knows positions.
+    for name, number, errors in (
+        ("stdout", 1, "strict"),
+        ("stderr", 2, "backslashreplace"),
+    ):
+        stream = os.fdopen(number, "w", 1, "utf-8", errors, closefd=False)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def _note(notes: int, text: str) -> None:
@@ -343,8 +390,11 @@ def _note(notes: int, text: str) -> None:
 
 def _set_path(request: Request) -> None:
     source = str(Path(request.root) / "src")
-    path = [p for p in sys.path if p not in ("", request.root, source)]
+    path = [p for p in sys.path if p != source]
     packages = [] if request.alone else [source]
+    if request.alone:
+        for name in os.listdir(source):  # they may be installed as well
+            sys.modules[name] = None  # pyright: ignore[reportArgumentType]
     sys.path[:] = [str(Path(request.path).parent), *packages, *path]
     sys.argv[:] = [request.path]
     # What the file starts in turn finds the same packages.
@@ -356,10 +406,12 @@ def _set_path(request: Request) -> None:
 def _guard_tree(root: Path, note: Callable[[str], None]) -> None:
     """Refuse, and tell of, all that Python code tries to write in root."""
 
-    def refuse(path: Any) -> None:
+    def refuse(path: Any, folder: int = -1) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
             return
-        target = Path(os.fsdecode(path)).absolute()
+        base = "" if folder == -1 else os.readlink(f"/proc/self/fd/{folder}")
+        # Real: links and dots do not lead around the guard.
+        target = Path(os.path.realpath(os.path.join(base, os.fsdecode(path))))
         if target.is_relative_to(root):
             where = target.relative_to(root)
             note(f"tried to write into the project: {where}")
@@ -372,11 +424,10 @@ def _guard_tree(root: Path, note: Callable[[str], None]) -> None:
             path, _, flags = arguments
             if isinstance(flags, int) and flags & WRITING:
                 refuse(path)
-        elif event in ("os.mkdir", "os.remove", "os.rmdir", "os.truncate"):
+        elif event == "os.truncate":
             refuse(arguments[0])
-        elif event in ("os.rename", "os.link", "os.symlink"):
-            refuse(arguments[0])
-            refuse(arguments[1])
+        for path, folder in CHANGING.get(event, ()):
+            refuse(arguments[path], arguments[folder])
 
     sys.addaudithook(hook)
 
@@ -384,10 +435,9 @@ def _guard_tree(root: Path, note: Callable[[str], None]) -> None:
 def _run_to_end(path: str, notes: int) -> int:
     """Run the file as `__main__`; its exit code."""
     code = 0
+    names: dict[str, Any] = {}
     try:
-        # The names of the file die here, as they do at the end of a script.
-        runpy.run_path(path, run_name="__main__").clear()
-        gc.collect()
+        names = runpy.run_path(path, run_name="__main__")
         ending = "finished"
     except SystemExit as stop:
         ending = ""
@@ -396,7 +446,11 @@ def _run_to_end(path: str, notes: int) -> int:
         ending = "raised"
         code = 1
         _print_traceback(error, path)
+    # A Python program ends so: threads, exit functions, what names stand for.
+    threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
     atexit._run_exitfuncs()
+    names.clear()
+    gc.collect()
     if ending:
         _note(notes, ending)
     return code
