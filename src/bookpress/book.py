@@ -12,9 +12,15 @@ from bookpress.errors import PressError, nearest
 from bookpress.pages import Fence, all_fences
 from bookpress.press import Press, Proof, read_values, value_of
 from bookpress.record import Recording, recordings
-from bookpress.snippet import Snippet, all_snippets, find_snippet
+from bookpress.snippet import (
+    Snippet,
+    all_snippets,
+    find_snippet,
+    plain_name,
+)
 from bookpress.standalone import chapters, standalone_jobs, write_all
 
+LANGUAGES = ("snippet", "kernel", "standalone")
 FAILS = re.compile(r"^Fails: (.+)$", re.MULTILINE)
 
 
@@ -64,6 +70,7 @@ class Book:
         press = Press(self.root, use_cache=use_cache, report=report)
         self.proofs = self._prove_snippets(press)
         self.programs = self._prove_programs(press)
+        self._refuse_idle_fences()
 
     @cached_property
     def fences(self) -> list[Fence]:
@@ -88,10 +95,21 @@ class Book:
             f"{fence.page}:{fence.line}"
             for fence in self.fences
             if fence.language == "snippet"
-            and f"{name}.py" in map(str.strip, fence.body)
+            and name in map(plain_name, fence.body)
         ]
         place = ", ".join(places) or "no page shows it"
         self.problems.append(Problem(place, failure))
+
+    def _refuse_idle_fences(self) -> None:
+        """markdown-exec shows a fence without `exec` as it is typed."""
+        self.problems += [
+            Problem(
+                f"{fence.page}:{fence.line}",
+                f'this {fence.language} shows nothing: it lacks exec="on"',
+            )
+            for fence in self.fences
+            if fence.language in LANGUAGES and "exec=" not in fence.options
+        ]
 
     def _prove_programs(self, press: Press) -> dict[str, Proof]:
         if self.problems:
@@ -207,8 +225,7 @@ class Book:
         }
         for path in sorted(self.standalone.rglob("*.py")):
             name = path.relative_to(self.standalone).as_posix()
-            chapter, _, stem = name.removesuffix(".py").partition("/")
-            if not stem or f"{chapter}/{stem}" in self.proofs:
+            if f"standalone/{name}" in self.programs:
                 files[f"standalone/{name}"] = path
         return files
 

@@ -86,16 +86,16 @@ class Module:
 
 
 def _defined(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        yield node.name
-    elif isinstance(node, ast.Assign):
-        for target in node.targets:
-            if isinstance(target, ast.Name):
-                yield target.id
-    elif isinstance(node, ast.AnnAssign) and isinstance(
-        node.target, ast.Name
+    if isinstance(
+        node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     ):
-        yield node.target.id
+        yield node.name
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and isinstance(
+                inner.ctx, ast.Store
+            ):
+                yield inner.id
 
 
 def _is_docstring(node: ast.stmt) -> bool:

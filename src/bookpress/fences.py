@@ -5,6 +5,7 @@ shows was proven before. It must not raise: SuperFences would swallow the
 exception. Whatever is wrong is noted in the book and fails the build.
 """
 
+import re
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -28,7 +29,7 @@ class Fences:
 
     Args:
         book: What was proven.
-        place: Where a text stands on the page that is being rendered.
+        place: Where on the page that is being rendered a pattern matches.
         link: The address of a served file, from that page.
     """
 
@@ -55,13 +56,19 @@ class Fences:
             try:
                 return formatter(code=code.strip(), **options)
             except PressError as error:
-                return self.note(code.strip(), str(error))
+                return self._note(code, str(error))
+            except Exception as error:
+                return self._note(code, f"{type(error).__name__}: {error}")
 
         return guarded
 
-    def note(self, text: str, message: str) -> Markup:
-        """Note a problem with a text of this page, and show it there."""
-        self._book.problems.append(Problem(self._place(text), message))
+    def _note(self, code: str, message: str) -> Markup:
+        words = r"\s+".join(map(re.escape, code.split()))
+        return self.note(rf"(```|~~~).*\n\s*{words}\s*\n", message)
+
+    def note(self, pattern: str, message: str) -> Markup:
+        """Note a problem with what matches on this page; show it there."""
+        self._book.problems.append(Problem(self._place(pattern), message))
         return Markup(f"<strong>{escape(message)}</strong>")
 
     def _snippet(

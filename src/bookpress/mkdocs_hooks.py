@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 
-from bookpress.book import Book, Problem
+from bookpress.book import LANGUAGES, Book, Problem
 from bookpress.errors import PressError
 from bookpress.fences import Fences
 from bookpress.maths import render_maths
@@ -34,7 +35,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.watch += [str(root / "snippets"), str(root / "src")]
     config.plugins["macros"].register_macros({"value": value})  # type: ignore[attr-defined]
     superfences = config.mdx_configs["pymdownx.superfences"]
-    for language in ("snippet", "kernel", "standalone"):
+    for language in LANGUAGES:
         superfences["custom_fences"].append(
             {
                 "name": language,
@@ -49,7 +50,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_pre_build(config: MkDocsConfig) -> None:
     root = Path(config.config_file_path).parent
     use_cache = os.environ.get("BOOKPRESS_CACHE", "on") != "off"
-    Build.book = Book(root, _report, use_cache)
+    try:
+        Build.book = Book(root, _report, use_cache)
+    except (PressError, ChildProcessError) as error:
+        raise PluginError(str(error)) from error
     Build.fences = Fences(Build.book, _place, _link)
     markdown_exec.formatters.update(Build.fences.formatters())
 
@@ -59,12 +63,13 @@ def _report(proof: Proof) -> None:
         log.info(f"ran {proof.name} in {proof.run.seconds:.2f} s")
 
 
-def _place(text: str) -> str:
-    """`page:line` of a text on the page that is being rendered."""
+def _place(pattern: str) -> str:
+    """`page:line` of a match on the page that is being rendered."""
     path = Path(Build.page.file.abs_src_path or "")
     where = path.relative_to(Build.book.root)
     source = path.read_text(encoding="utf-8")
-    line = source.count("\n", 0, max(source.find(text), 0)) + 1
+    found = re.search(pattern, source)
+    line = source.count("\n", 0, found.start() if found else 0) + 1
     return f"{where}:{line}"
 
 
@@ -90,9 +95,8 @@ def value(
     try:
         return Build.book.value(snippet, label, spec, device)
     except PressError as error:
-        return str(
-            Build.fences.note(f'value("{snippet}", "{label}"', str(error))
-        )
+        names = rf".{re.escape(snippet)}.\s*,\s*.{re.escape(label)}."
+        return str(Build.fences.note(rf"value\(\s*{names}", str(error)))
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:

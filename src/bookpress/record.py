@@ -15,6 +15,17 @@ from bookpress.expected import write_whole
 from bookpress.press import Job, Press, Proof
 from bookpress.snippet import Snippet
 
+FACTS = {
+    "gpu",
+    "driver",
+    "torch",
+    "triton",
+    "commit",
+    "date",
+    "exit code",
+    "digest",
+}
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -52,16 +63,16 @@ def recordings(snippet: Snippet) -> list[Recording]:
 
 def _read(path: Path, device: str, snippet: Snippet) -> Recording:
     head, end, output = path.read_text(encoding="utf-8").partition("#\n")
-    if not end:
+    lines = [line.removeprefix("# ") for line in head.splitlines()]
+    facts = {key: what for key, _, what in (x.partition(": ") for x in lines)}
+    if not end or not facts.keys() >= FACTS:
         where = path.relative_to(snippet.root)
         raise PressError(
             f"{where}: no head that tells on what it was recorded (lines "
             "`# key: value` and one `#`); record it again"
         )
-    lines = [line.removeprefix("# ") for line in head.splitlines()]
-    facts = dict(line.split(": ", 1) for line in lines)
     now = sources_digest(snippet.path, snippet.root)
-    return Recording(device, facts, output, facts.get("digest") != now)
+    return Recording(device, facts, output, facts["digest"] != now)
 
 
 def _ask(*command: str) -> str:

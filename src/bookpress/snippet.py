@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 from bookpress.errors import PressError, nearest
 
 DEVICES = ("interpreter", "cuda")
+BLOCK_KEYS = ("dependencies", "requires-python", "tool")
 BADGES = ("wrong number", "crash", "refuses")
 
 # The regular expression of PEP 723's reference implementation, by its rule:
@@ -143,7 +144,10 @@ class Snippet:
 
     @cached_property
     def source(self) -> str:
-        return self.path.read_text(encoding="utf-8")
+        try:
+            return self.path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise PressError(f"{self.relative}: {error}") from None
 
     @property
     def shown_source(self) -> str:
@@ -162,12 +166,9 @@ class Snippet:
             PressError: a key or a value is not valid.
         """
         found = {}
-        for key, value in self._table().items():
-            if key not in READERS:
-                raise PressError(
-                    f"{self.relative}: unknown key {key!r} in "
-                    f"[tool.bookpress]: {nearest(key, READERS)}"
-                )
+        table = self._table()
+        self._refuse_unknown(table, READERS, "[tool.bookpress]")
+        for key, value in table.items():
             chosen = _for_device(value, device)
             if chosen is None:
                 continue
@@ -197,7 +198,21 @@ class Snippet:
             raise PressError(
                 f"{self.relative}: the PEP 723 block is no TOML: {error}"
             ) from None
-        return metadata.get("tool", {}).get("bookpress", {})
+        self._refuse_unknown(metadata, BLOCK_KEYS, "the PEP 723 block")
+        tool = metadata.get("tool", {})
+        self._refuse_unknown(tool, ("bookpress",), "[tool]")
+        return tool.get("bookpress", {})
+
+    def _refuse_unknown(
+        self, table: Any, valid: Iterable[str], where: str
+    ) -> None:
+        if not isinstance(table, dict):
+            raise PressError(f"{self.relative}: {where} must be a table")
+        for key in sorted(table.keys() - set(valid)):
+            raise PressError(
+                f"{self.relative}: unknown key {key!r} in {where}: "
+                f"{nearest(key, valid)}"
+            )
 
 
 def all_snippets(root: Path) -> list[Snippet]:
@@ -208,16 +223,22 @@ def all_snippets(root: Path) -> list[Snippet]:
     return [Snippet(name.as_posix(), root) for name in names]
 
 
+def plain_name(name: str) -> str:
+    """`ch16/02_name` of this, of `ch16/02_name.py` and of its path."""
+    name = name.strip().removeprefix("./").removeprefix("snippets/")
+    return name.removesuffix(".py")
+
+
 def find_snippet(name: str, root: Path) -> Snippet:
-    """The snippet called `ch16/02_name`, `…​.py` or by its path.
+    """The snippet called so, in any of the forms of `plain_name`.
 
     Raises:
         PressError: there is none; the message has the nearest name.
     """
-    wanted = name.strip().removeprefix("./").removeprefix("snippets/")
-    wanted = wanted.removesuffix(".py")
-    for snippet in all_snippets(root):
-        if snippet.name == wanted:
-            return snippet
-    names = [snippet.name for snippet in all_snippets(root)]
-    raise PressError(f"no snippet {wanted!r}: {nearest(wanted, names)}")
+    wanted = plain_name(name)
+    snippets = {snippet.name: snippet for snippet in all_snippets(root)}
+    if wanted not in snippets:
+        raise PressError(
+            f"no snippet {wanted!r}: {nearest(wanted, snippets)}"
+        )
+    return snippets[wanted]

@@ -17,11 +17,13 @@ def parse(path: Path, root: Path) -> ast.Module:
     Raises:
         PressError: it is no valid Python.
     """
+    where = path.relative_to(root)
     try:
         return ast.parse(path.read_text(encoding="utf-8"), str(path))
     except SyntaxError as error:
-        where = path.relative_to(root)
         raise PressError(f"{where}:{error.lineno}: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise PressError(f"{where}: {error}") from None
 
 
 def module_file(module: str, root: Path) -> Path | None:
@@ -54,10 +56,15 @@ def _with_parents(module: str) -> list[str]:
     return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
-def _imported_files(tree: ast.Module, root: Path) -> Iterator[Path]:
-    for node in _imports(tree):
+def _imported_files(file: Path, root: Path) -> Iterator[Path]:
+    for node in _imports(parse(file, root)):
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
+        elif node.level:
+            raise PressError(
+                f"{file.relative_to(root)}:{node.lineno}: a relative import; "
+                "write it as `from package.module import name`"
+            )
         else:
             modules = [node.module or ""]
         for module in modules:
@@ -88,7 +95,7 @@ def first_party_files(path: Path, root: Path) -> list[Path]:
     found: dict[Path, None] = {path: None}
     waiting = [path]
     while waiting:
-        for imported in _imported_files(parse(waiting.pop(), root), root):
+        for imported in _imported_files(waiting.pop(), root):
             if imported not in found:
                 found[imported] = None
                 waiting.append(imported)

@@ -224,7 +224,9 @@ def chapter_program(chapter: str, snippets: list[Snippet]) -> str:
         stem = snippet.name.split("/")[-1]
         title = f"--- {stem}: {_title(snippet, module)} ---"
         reason = _left_out(snippet)
-        says = f'print("left out: {reason}")' if reason else module.body()
+        says = module.body()
+        if reason:
+            says = f"print({f'left out: {reason}'!r})"
         parts.append(
             f"# ---- {snippet.relative}\n\nprint({title!r})\n{says}\nprint()"
         )
