@@ -26,9 +26,7 @@ class OnceCube(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, grad_output: torch.Tensor
-    ) -> torch.Tensor:
+    def backward(ctx: Any, grad_output: torch.Tensor) -> torch.Tensor:
         (x,) = ctx.saved_tensors
         return 3 * x**2 * grad_output
 

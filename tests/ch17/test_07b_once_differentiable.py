@@ -32,9 +32,7 @@ class OnceSquare(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, grad_output: Tensor
-    ) -> Tensor:
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
         return triton_square_backward(grad_output, x)
 

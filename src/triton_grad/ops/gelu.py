@@ -7,9 +7,6 @@ $\Phi' = \varphi$ and $\varphi' = -x\,\varphi$. Hence
 - $\frac{d^2}{dx^2}\,x\,\Phi(x) = (2 - x^2)\,\varphi(x)$.
 """
 
-# A backward names its gradients; the base class takes any number of them.
-# pyright: reportIncompatibleMethodOverride=false
-
 from typing import Any
 
 import torch

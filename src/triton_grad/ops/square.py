@@ -3,9 +3,6 @@ r"""The square, $x^2$, and its gradients: the smallest op with a chain rule.
 $\frac{d}{dx}\,x^2 = 2x$ and $\frac{d^2}{dx^2}\,x^2 = 2$.
 """
 
-# A backward names its gradients; the base class takes any number of them.
-# pyright: reportIncompatibleMethodOverride=false
-
 from typing import Any
 
 import torch

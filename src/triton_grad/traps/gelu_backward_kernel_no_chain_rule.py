@@ -7,9 +7,6 @@ Caught by: A random grad_output that is not x.
 Missed by: sum().backward(), which hands down ones.
 """
 
-# A backward names its gradients; the base class takes any number of them.
-# pyright: reportIncompatibleMethodOverride=false
-
 from typing import Any
 
 import torch

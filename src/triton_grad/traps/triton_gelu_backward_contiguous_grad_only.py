@@ -7,9 +7,6 @@ Caught by: A transposed x with a random grad_output.
 Missed by: Contiguous inputs, sum().backward() and gradcheck on them.
 """
 
-# A backward names its gradients; the base class takes any number of them.
-# pyright: reportIncompatibleMethodOverride=false
-
 from typing import Any
 
 import torch

@@ -7,9 +7,6 @@ Caught by: Every layout of x beside every layout of grad_output.
 Missed by: Contiguous tensors alone, and gradcheck, which feeds no others.
 """
 
-# A backward names its gradients; the base class takes any number of them.
-# pyright: reportIncompatibleMethodOverride=false
-
 from typing import Any
 
 import torch

@@ -7,9 +7,6 @@ Caught by: grad_output before and after, or a sibling branch's gradient.
 Missed by: sum().backward(), whose gradient contiguous() copies; gradcheck.
 """
 
-# A backward names its gradients; the base class takes any number of them.
-# pyright: reportIncompatibleMethodOverride=false
-
 from typing import Any
 
 import torch

@@ -11,9 +11,6 @@ all: where the first gradient is multiplied by something that needs a gradient
 too, that factor alone is differentiated, without an error.
 """
 
-# A backward names its gradients; the base class takes any number of them.
-# pyright: reportIncompatibleMethodOverride=false
-
 from typing import Any
 
 import torch

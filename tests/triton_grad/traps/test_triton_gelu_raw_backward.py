@@ -1,8 +1,5 @@
 """Caught by a look at the second order, missed by every first gradient."""
 
-# A backward names its gradients; the base class takes any number of them.
-# pyright: reportIncompatibleMethodOverride=false
-
 from collections.abc import Callable
 from typing import Any
 
