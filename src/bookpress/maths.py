@@ -14,7 +14,8 @@ MATHML = "http://www.w3.org/1998/Math/MathML"
 FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\[(\[]'
     r"(?P<latex>.*?)"
-    r"\\[)\]]</(?P=tag)>",
+    r"\\[)\]]</(?P=tag)>"
+    r"(?P<tail>[^\s<]*)",
     re.DOTALL,
 )
 
@@ -66,14 +67,11 @@ def latex_to_mathml(latex: str, display: str) -> str:
         root = ET.fromstring(convert(source, display=display))
     except Exception as error:  # latex2mathml's errors have no common base
         reason = f"{type(error).__name__} {error}".strip()
-        raise ValueError(
-            f"cannot read the formula {latex!r}: {reason}"
-        ) from (error)
+        raise _unreadable(latex, reason) from error
     for words in root.iter(f"{{{MATHML}}}mtext"):
         words.text = (words.text or "").replace(r"\_", "_")
-    misread = _misread(source, root)
-    if misread:
-        raise ValueError(f"cannot read the formula {latex!r}: {misread}")
+    if misread := _misread(source, root):
+        raise _unreadable(latex, misread)
     _set_as_tex_does(root)
     ET.register_namespace("", MATHML)
     return ET.tostring(root, encoding="unicode")
@@ -81,12 +79,19 @@ def latex_to_mathml(latex: str, display: str) -> str:
 
 def _render_match(match: re.Match[str]) -> str:
     latex = html.unescape(match["latex"]).strip()
+    tail = match["tail"]
     if match["tag"] == "span":
-        return latex_to_mathml(latex, "inline")
+        formula = latex_to_mathml(latex, "inline")
+        # A browser would break the line between a formula and its comma.
+        return f'<span class="unbroken">{formula}{tail}</span>'
     # A formula wider than a phone scrolls in its box; tabindex lets the
     # keyboard scroll it too.
     formula = latex_to_mathml(latex, "block")
-    return f'<div class="maths" tabindex="0">{formula}</div>'
+    return f'<div class="maths" tabindex="0">{formula}</div>{tail}'
+
+
+def _unreadable(latex: str, reason: str) -> ValueError:
+    return ValueError(f"cannot read the formula {latex!r}: {reason}")
 
 
 def _misread(latex: str, root: ET.Element) -> str:

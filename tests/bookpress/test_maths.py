@@ -33,6 +33,13 @@ def test_inline_and_display_formulas_of_a_page() -> None:
     assert "\\(" not in page
 
 
+def test_a_formula_keeps_its_comma_on_its_line() -> None:
+    page = render_maths(page_from("With $x$, and $y$ too."))
+    assert page.count('<span class="unbroken"><math') == 2
+    assert "</math>,</span> and" in page
+    assert "</math></span> too." in page
+
+
 def test_a_page_without_formulas_stays_as_it_is() -> None:
     page = '<p>A price of 5 $, and <code>class="arithmatex"</code>.</p>'
     assert render_maths(page) == page

@@ -1,0 +1,278 @@
+"""The built site in a real browser: every page, light and dark, wide and
+narrow.
+
+Folded answers and hidden tabs are laid open before anything is checked, so
+that nothing on a page escapes.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import urldefrag
+from urllib.request import urlopen
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+# One browser and one built site for all: one worker runs them.
+pytestmark = pytest.mark.xdist_group("site")
+
+ROOT = Path(__file__).parents[2]
+SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
+PAGES = sorted(
+    path.relative_to(ROOT / "docs").with_suffix("").as_posix()
+    for path in (ROOT / "docs").rglob("*.md")
+)
+VISITS = [
+    pytest.param((page, scheme, size), id=f"{page}-{scheme}-{size}")
+    for page in PAGES
+    for scheme in ("light", "dark")
+    for size in SIZES
+]
+# For what does not depend on colours and width.
+PLAIN_VISITS = [
+    pytest.param((page, "light", "desktop"), id=page) for page in PAGES
+]
+every_visit = pytest.mark.parametrize("visit", VISITS, indirect=True)
+every_page = pytest.mark.parametrize("visit", PLAIN_VISITS, indirect=True)
+
+# Material draws a diagram in a shadow tree that is closed to the page.
+OPEN_SHADOWS = """
+const attach = Element.prototype.attachShadow
+Element.prototype.attachShadow = function () {
+  return attach.call(this, { mode: "open" })
+}
+"""
+LAY_OPEN = """
+document.querySelectorAll("details").forEach((it) => (it.open = true))
+document.head.insertAdjacentHTML(
+  "beforeend",
+  "<style>.tabbed-block { display: block !important }</style>",
+)
+"""
+ALL_DRAWN = """
+() => !document.querySelector("pre.mermaid")
+  && [...document.querySelectorAll("div.mermaid")]
+    .every((it) => it.shadowRoot.querySelector("svg"))
+"""
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A page that was opened, and what happened meanwhile."""
+
+    page: Page
+    base: str
+    size: str
+    source: str
+    requests: list[str]
+    errors: list[str]
+
+
+@pytest.fixture(scope="session")
+def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    site = tmp_path_factory.mktemp("site")
+    # Not -q: with it MkDocs counts no warnings, and strict has no effect.
+    command = [sys.executable, "-m", "mkdocs", "build", "-d", str(site)]
+    build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert build.returncode == 0, build.stdout + build.stderr
+    return site
+
+
+@pytest.fixture(scope="session")
+def base(built_site: Path) -> Iterator[str]:
+    handler = partial(QuietHandler, directory=str(built_site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        missing = "chromium is not installed: apt-get install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    flags = "--no-sandbox --disable-gpu --disable-background-networking"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=flags.split()
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def visit(
+    request: pytest.FixtureRequest, browser: Browser, base: str
+) -> Iterator[Visit]:
+    name, scheme, size = request.param
+    width, height = SIZES[size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme=scheme,
+        reduced_motion="reduce",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    page = context.new_page()
+    requests, errors = [], []
+    page.on("request", lambda it: requests.append(it.url))
+    page.on("pageerror", lambda it: errors.append(str(it)))
+    page.on(
+        "console",
+        lambda it: errors.append(it.text) if it.type == "error" else None,
+    )
+    page.add_init_script(OPEN_SHADOWS)
+    response = page.goto(address(base, name), wait_until="networkidle")
+    assert response is not None
+    page.wait_for_function(ALL_DRAWN)
+    page.evaluate(LAY_OPEN)
+    yield Visit(page, base, size, response.text(), requests, errors)
+    context.close()
+
+
+def address(base: str, page: str) -> str:
+    if page == "index":
+        return base
+    return base + page.removesuffix("index").rstrip("/") + "/"
+
+
+@every_visit
+def test_no_request_to_another_host(visit: Visit) -> None:
+    inside = (visit.base, "data:", "blob:")
+    assert [it for it in visit.requests if not it.startswith(inside)] == []
+
+
+@every_visit
+def test_no_error_in_the_console(visit: Visit) -> None:
+    assert visit.errors == []
+
+
+@every_visit
+def test_the_page_does_not_scroll_sideways(visit: Visit) -> None:
+    assert visit.page.evaluate(
+        "document.documentElement.scrollWidth <= innerWidth"
+    )
+
+
+@every_visit
+def test_no_serious_barrier_for_readers(visit: Visit) -> None:
+    violations = Axe().run(visit.page).response["violations"]
+    serious = [
+        (it["id"], it["help"], [node["target"] for node in it["nodes"]])
+        for it in violations
+        if it["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+@every_visit
+def test_code_fits_its_block_on_a_desktop(visit: Visit) -> None:
+    if visit.size == "phone":
+        assert visit.page.viewport_size == {"width": 390, "height": 844}
+        return
+    too_wide = visit.page.locator(".language-python pre > code").evaluate_all(
+        """blocks => blocks.filter(it => it.scrollWidth > it.clientWidth)
+                          .map(it => it.textContent)"""
+    )
+    assert too_wide == []
+
+
+@every_page
+def test_every_code_block_copies_what_it_shows(visit: Visit) -> None:
+    for block in visit.page.locator("pre:has(> code)").all():
+        shown = block.locator("> code").inner_text()
+        visit.page.evaluate("navigator.clipboard.writeText('not copied')")
+        button = block.locator("button[data-md-type=copy]")
+        assert button.count() == 1, f"no copy button: {shown}"
+        button.click()
+        copied = visit.page.evaluate("navigator.clipboard.readText()")
+        assert copied == shown.rstrip()
+
+
+@every_visit
+def test_every_diagram_is_drawn(visit: Visit) -> None:
+    sources = len(re.findall(r'<pre class="mermaid"', visit.source))
+    heights = visit.page.locator("div.mermaid").evaluate_all(
+        """hosts => hosts.map(it =>
+             it.shadowRoot.querySelector("svg").getBoundingClientRect().height
+        )"""
+    )
+    assert len(heights) == sources
+    assert all(height > 20 for height in heights)
+
+
+@every_visit
+def test_formulas_are_drawn_by_the_browser_itself(visit: Visit) -> None:
+    assert "arithmatex" not in visit.source
+    heights = visit.page.locator("math").evaluate_all(
+        "formulas => formulas.map(it => it.getBoundingClientRect().height)"
+    )
+    assert len(heights) == visit.source.count("<math")
+    assert all(height > 5 for height in heights)
+
+
+@every_page
+def test_links_inside_the_book_lead_somewhere(visit: Visit) -> None:
+    links = visit.page.locator("a[href]").evaluate_all(
+        "links => links.map(it => it.href)"
+    )
+    inside = {link for link in links if link.startswith(visit.base)}
+    assert inside
+    assert [
+        link for link in sorted(inside) if not leads_somewhere(link)
+    ] == []
+
+
+def leads_somewhere(link: str) -> bool:
+    url, anchor = urldefrag(link)
+    text = fetched(url)
+    if text is None:
+        return False
+    return not anchor or f'id="{anchor}"' in text
+
+
+@cache
+def fetched(url: str) -> str | None:
+    try:
+        with urlopen(url) as response:
+            return response.read().decode()
+    except HTTPError:
+        return None
+
+
+def test_no_page_or_style_names_another_host_to_load_from(
+    built_site: Path,
+) -> None:
+    loads = re.compile(
+        r"""<(?:script|img|iframe|source)\b[^>]*\ssrc=["']?(?:https?:)?//
+          | <link\b[^>]*\shref=["']?(?:https?:)?//
+          | url\(\s*["']?(?:https?:)?//
+          | @import""",
+        re.VERBOSE,
+    )
+    paths = [*built_site.rglob("*.html"), *built_site.rglob("*.css")]
+    assert len(paths) > len(PAGES)
+    assert [
+        (path.name, found[0])
+        for path in paths
+        if (found := loads.search(path.read_text(encoding="utf-8")))
+    ] == []
