@@ -202,6 +202,8 @@ class Book:
                 )
             modules |= set(homes)
             texts.append(homes[0].text(homes[0].definitions[name]))
+        if not names:
+            raise PressError("no name stands in this block; write one a line")
         if len(modules) != 1:
             files = ", ".join(sorted(module.where for module in modules))
             raise PressError(

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from markdown_exec import base_format
-from markdown_exec.rendering import code_block, tabbed
+from markdown_exec import base_format, code_block, tabbed
 from markupsafe import Markup
 
 from bookpress.book import Book, Problem
@@ -64,7 +63,8 @@ class Fences:
 
     def _note(self, code: str, message: str) -> Markup:
         words = r"\s+".join(map(re.escape, code.split()))
-        return self.note(rf"(```|~~~).*\n\s*{words}\s*\n", message)
+        fence = "(```|~~~)"
+        return self.note(rf"{fence}.+\n\s*{words}\s*{fence}", message)
 
     def note(self, pattern: str, message: str) -> Markup:
         """Note a problem with what matches on this page; show it there."""
