@@ -1,0 +1,118 @@
+"""The key of a run changes with all that its output depends on."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bookpress import digest
+from bookpress.digest import environment, run_digest, sources_digest
+
+
+@pytest.fixture
+def project(
+    root: Path, make_project: Callable[[Path, dict[str, str]], Path]
+) -> Path:
+    return make_project(
+        root,
+        {
+            "snippets/a.py": "from kernels.used import f\n",
+            "src/kernels/__init__.py": "",
+            "src/kernels/used.py": "from kernels.deep import f\n",
+            "src/kernels/deep.py": "def f():\n    return 1\n",
+            "src/kernels/unused.py": "x = 1\n",
+        },
+    )
+
+
+@pytest.fixture
+def key(project: Path) -> Callable[..., str]:
+    def key(device: str = "interpreter", timeout: float = 60) -> str:
+        return run_digest(project / "snippets/a.py", project, device, timeout)
+
+    return key
+
+
+@pytest.mark.parametrize(
+    ("file", "changes"),
+    [
+        ("snippets/a.py", True),
+        ("src/kernels/__init__.py", True),
+        ("src/kernels/used.py", True),
+        ("src/kernels/deep.py", True),
+        ("src/kernels/unused.py", False),
+        ("docs/page.md", False),
+    ],
+)
+def test_a_file_counts_if_it_is_imported(
+    project: Path, key: Callable[..., str], file: str, changes: bool
+) -> None:
+    before = key()
+    with (project / file).open("a") as stream:
+        stream.write("# changed\n")
+    assert (key() != before) is changes
+
+
+def test_a_file_that_is_touched_and_not_changed_does_not_count(
+    project: Path, key: Callable[..., str]
+) -> None:
+    before = key()
+    (project / "src/kernels/deep.py").touch()
+    assert key() == before
+
+
+def test_moving_code_from_file_to_file_counts(project: Path) -> None:
+    before = sources_digest(project / "snippets/a.py", project)
+    deep, used = (project / f"src/kernels/{n}.py" for n in ("deep", "used"))
+    used.write_text(used.read_text() + deep.read_text())
+    deep.write_text("")
+    assert sources_digest(project / "snippets/a.py", project) != before
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("TRITON_DEBUG", True),
+        ("TORCH_LOGS", True),
+        ("PYTORCH_NO_CUDA_MEMORY_CACHING", True),
+        ("CUDA_LAUNCH_BLOCKING", True),
+        ("MKL_NUM_THREADS", True),
+        ("EDITOR", False),
+        ("OMP_NUM_THREADS", False),  # the press sets it
+        ("COLUMNS", False),
+        ("TRITON_INTERPRET", False),
+    ],
+)
+def test_an_environment_variable_that_matters_counts(
+    key: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    changes: bool,
+) -> None:
+    monkeypatch.delenv(name, raising=False)
+    before = key()
+    monkeypatch.setenv(name, "17")
+    assert (key() != before) is changes
+
+
+@pytest.mark.parametrize("package", ["python", "torch", "triton", "numpy"])
+def test_each_version_counts(
+    key: Callable[..., str], monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    before = key()
+    found = {**digest.versions(), package: "0.0"}
+    monkeypatch.setattr(digest, "versions", lambda: found)
+    assert key() != before
+
+
+def test_device_and_timeout_count(key: Callable[..., str]) -> None:
+    keys = {key(), key(device="cuda"), key(timeout=5)}
+    assert len(keys) == 3
+
+
+def test_the_device_decides_on_the_interpreter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "0")
+    assert environment("interpreter")["TRITON_INTERPRET"] == "1"
+    assert "TRITON_INTERPRET" not in environment("cuda")

@@ -1,0 +1,249 @@
+"""Outputs from a GPU: recorded there, read here.
+
+The GPU is a program called nvidia-smi, and the snippets do without.
+"""
+
+import datetime
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from bookpress.errors import PressError
+from bookpress.record import Recording, recordings, slug
+from bookpress.snippet import Snippet
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+Write = Callable[[str, str], Path]
+
+NVIDIA_SMI = """\
+#!/bin/sh
+case "$*" in
+  *--query-gpu=name*) echo "NVIDIA H200"; echo "NVIDIA H200" ;;
+  *--query-gpu=driver_version*) echo "570.1"; echo "570.1" ;;
+esac
+"""
+SOURCE = """\
+'''A.'''
+
+# /// script
+# [tool.bookpress]
+# exit-code = {interpreter = 139, cuda = 3}
+# ///
+
+import os
+
+from kernels.name import NAME
+
+print("kernels:", NAME, os.environ.get("TRITON_INTERPRET"), flush=True)
+os._exit(3)
+"""
+
+
+@pytest.fixture
+def project(
+    root: Path,
+    make_project: Callable[[Path, dict[str, str]], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    tool = tmp_path / "bin" / "nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text(NVIDIA_SMI)
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    return make_project(
+        root,
+        {
+            "src/kernels/__init__.py": "",
+            "src/kernels/name.py": "NAME = 'ours'\n",
+            "snippets/ch01/01_a.py": SOURCE,
+            "snippets/ch01/02_cpu.py": (
+                "# /// script\n# [tool.bookpress]\n"
+                "# devices = ['interpreter']\n# ///\nprint('b: 1')\n"
+            ),
+        },
+    )
+
+
+@pytest.fixture
+def snippet(project: Path) -> Snippet:
+    return Snippet("ch01/01_a", project)
+
+
+def test_what_it_ran_on_is_written_and_read(
+    snippet: Snippet, command: Command
+) -> None:
+    done = command("bookpress", "record", "--commit", "abc1234")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "recorded 1 of 1 snippets\n",
+    ), done.stderr
+    path = snippet.path.with_name("01_a.h200.out")
+    assert path.read_text().startswith("# gpu: NVIDIA H200\n# driver: 570.1")
+    (recording,) = recordings(snippet)
+    digest = recording.facts.pop("digest")
+    assert len(digest) == 16
+    assert recording == Recording(
+        device="h200",
+        facts={
+            "gpu": "NVIDIA H200",
+            "driver": "570.1",
+            "python": platform.python_version(),
+            "torch": version("torch"),
+            "triton": version("triton"),
+            "numpy": version("numpy"),
+            "commit": "abc1234",
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "exit code": "3",
+        },
+        output="kernels: ours None\n",
+        stale=False,
+    )
+    assert not snippet.path.with_name("02_cpu.h200.out").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "stale"),
+    [
+        ("snippets/ch01/01_a.py", True),
+        ("src/kernels/name.py", True),
+        ("src/kernels/other.py", False),
+    ],
+)
+def test_it_is_stale_when_a_source_has_changed(
+    project: Path,
+    snippet: Snippet,
+    command: Command,
+    file: str,
+    stale: bool,
+) -> None:
+    command("bookpress", "record", "--commit", "abc1234")
+    with (project / file).open("a") as stream:
+        stream.write("# changed\n")
+    (recording,) = recordings(Snippet(snippet.name, project))
+    assert recording.stale is stale
+
+
+def test_nothing_is_recorded_of_a_snippet_that_fails(
+    project: Path, snippet: Snippet, command: Command, write: Write
+) -> None:
+    write("snippets/ch01/03_raises.py", "raise ValueError('no GPU code')\n")
+    done = command("bookpress", "record", "--commit", "abc1234")
+    assert done.returncode == 1
+    assert "snippets/ch01/03_raises.py: exit code 1" in done.stdout
+    assert "ValueError: no GPU code" in done.stdout
+    assert "recorded 1 of 2 snippets" in done.stdout
+    recorded = [path.name for path in project.rglob("*.h200.out")]
+    assert recorded == ["01_a.h200.out"]
+
+
+def test_the_commit_is_asked_of_git(
+    project: Path, snippet: Snippet, command: Command
+) -> None:
+    done = command("bookpress", "record")
+    assert done.returncode == 2
+    assert "rev-parse" in done.stderr
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    subprocess.run([*git, "init", "-q"], cwd=project, check=True)
+    commit = [*git, "commit", "-q", "--allow-empty", "-m", "x"]
+    subprocess.run(commit, cwd=project, check=True)
+    assert command("bookpress", "record").returncode == 0
+    (recording,) = recordings(snippet)
+    head = subprocess.run(
+        [*git, "rev-parse", "--short", "HEAD"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+    )
+    assert recording.facts["commit"] == head.stdout.strip()
+
+
+def test_without_a_gpu_it_says_so(
+    project: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    done = command("bookpress", "record", "--commit", "abc1234")
+    assert done.returncode == 2
+    assert "error: nvidia-smi" in done.stderr
+
+
+ONLY = """
+import sys
+
+ALLOWED = {*sys.stdlib_module_names, "bookpress", "torch", "triton", "numpy"}
+
+class Only:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] not in ALLOWED:
+            raise ImportError(f"not on a bare GPU machine: {name}")
+
+sys.meta_path.insert(0, Only())
+from bookpress.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_it_needs_only_the_standard_library_torch_triton_and_numpy(
+    project: Path, snippet: Snippet, write: Write
+) -> None:
+    def only(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", ONLY, *words],
+            cwd=project,
+            capture_output=True,
+            text=True,
+        )
+
+    done = only("record", "--commit", "abc1234")
+    assert done.returncode == 0, done.stderr
+    assert recordings(snippet)
+    # The same blocker is in the way of what compares outputs.
+    write("snippets/ch01/02_cpu.interpreter.out", "b: 2\n")
+    blocked = only("run")
+    assert "not on a bare GPU machine: pytest_doctestplus" in blocked.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1\n",
+        "# gpu: NVIDIA H200\na: 1\n",
+        "# gpu: NVIDIA H200\n#\na: 1\n",
+        "# gpu\n# driver\n#\na: 1\n",
+        "",
+    ],
+)
+def test_a_recording_without_its_head_is_an_error(
+    project: Path, snippet: Snippet, write: Write, text: str
+) -> None:
+    write("snippets/ch01/01_a.h200.out", text)
+    with pytest.raises(PressError) as caught:
+        recordings(snippet)
+    assert str(caught.value).startswith(
+        "snippets/ch01/01_a.h200.out: no head that tells on what"
+    )
+
+
+def test_the_interpreters_output_is_no_recording(
+    project: Path, snippet: Snippet, write: Write
+) -> None:
+    write("snippets/ch01/01_a.interpreter.out", "a: 1\n")
+    write("snippets/ch01/01_ab.h200.out", "another snippet's\n")
+    assert recordings(snippet) == []
+
+
+@pytest.mark.parametrize(
+    ("gpu", "name"),
+    [
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA GeForce RTX 4090", "geforce-rtx-4090"),
+        ("Tesla T4", "tesla-t4"),
+    ],
+)
+def test_a_gpu_has_a_name_for_files(gpu: str, name: str) -> None:
+    assert slug(gpu) == name
