@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+import bookpress
 from bookpress.digest import environment
 from bookpress.press import Press, Proof
 from bookpress.snippet import all_snippets
 from bookpress.worker import PRELOAD, PRELOAD_INTERPRETER
 
+SOURCE = Path(bookpress.__file__).parents[1]
 PYPROJECT = """
     [project]
     name = "scratch"
@@ -36,7 +38,8 @@ def _empty_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         package.mkdir(parents=True, exist_ok=True)
         (package / "__init__.py").touch()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(folder))
+        # The press under test first: another one may be installed.
+        patch.setenv("PYTHONPATH", f"{SOURCE}:{folder}")
         yield
 
 
