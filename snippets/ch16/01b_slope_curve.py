@@ -1,5 +1,12 @@
 """GELU and its slope, drawn from what the two kernels return."""
 
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch", "triton", "numpy"]
+# [tool.bookpress]
+# not-in-chapter-file = "It draws a diagram for the page."
+# ///
+
 import math
 
 import torch
@@ -39,7 +46,7 @@ print(polyline(x, y, 'stroke="var(--book-live, #2f7d6b)" stroke-width="3"'))
 dashes = 'stroke-width="3" stroke-dasharray="7 4"'
 print(polyline(x, slope, f'stroke="var(--book-masked, #d9822b)" {dashes}'))
 print(
-    '<text x="330" y="30" text-anchor="end">xΦ(x)</text>'
+    '<text x="300" y="30" text-anchor="end">xΦ(x)</text>'
     f'<text x="392" y="{142 - 50 * peak:.0f}" text-anchor="end">'
     f"slope, {peak:.3f} at √2</text></svg>"
 )

@@ -1,5 +1,12 @@
 """The ten programs over 10000 elements, drawn from what they signed."""
 
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch", "triton", "numpy"]
+# [tool.bookpress]
+# not-in-chapter-file = "It draws a diagram for the page."
+# ///
+
 import torch
 import triton
 import triton.language as tl

@@ -1,5 +1,12 @@
 """What one walk through memory meets in a transposed x and its cotangent."""
 
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch", "triton", "numpy"]
+# [tool.bookpress]
+# not-in-chapter-file = "It draws a diagram for the page."
+# ///
+
 import torch
 
 

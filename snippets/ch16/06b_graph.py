@@ -1,5 +1,12 @@
 """The graph of one call, drawn from its live nodes."""
 
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch", "triton", "numpy"]
+# [tool.bookpress]
+# not-in-chapter-file = "It draws a diagram for the page."
+# ///
+
 import torch
 
 from triton_grad.device import DEVICE

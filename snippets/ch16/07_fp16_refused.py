@@ -28,6 +28,7 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
     except Exception as error:
         cause = root_cause(error)
         print(f"{dtype}, no upcast:", type(error).__name__)
-        print(f"{dtype}, cause: {type(cause).__name__}: {cause}")
+        print(f"{dtype}, cause:", type(cause).__name__)
+        print(f"{dtype}, it says:", cause)
     y = triton_gelu_forward(x.to(dtype))
     print(f"{dtype}, with upcast:", [round(v, 4) for v in y.tolist()])

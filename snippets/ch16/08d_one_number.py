@@ -1,5 +1,12 @@
 """One number on its way through the kernel, drawn as a flowchart."""
 
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch", "triton", "numpy"]
+# [tool.bookpress]
+# not-in-chapter-file = "It draws a diagram for the page."
+# ///
+
 import torch
 
 from triton_grad.device import DEVICE
@@ -15,14 +22,16 @@ launch_programs(gelu_backward_kernel, one, stored, computed, BLOCK=1)
 launch_programs(gelu_backward_kernel, one, stored, result, BLOCK=1)
 
 print("flowchart TD")
-print(f'    x["x in fp32<br/>{start.item():.7f}"]')
-print(f'    s["x in memory, fp16<br/>{stored.item():.7f}"]')
-print(f'    l["x in the kernel, fp32<br/>{stored.float().item():.7f}"]')
-print(f'    c["gradient in the kernel, fp32<br/>{computed.item():.7f}"]')
-print(f'    r["gradient in memory, fp16<br/>{result.item():.7f}"]')
+print(f'    x["x, made in fp32<br/>{start.item():.7f}"]')
+print(f'    s["x, in memory<br/>as fp16<br/>{stored.item():.7f}"]')
+print(
+    f'    l["x, in the kernel<br/>as fp32<br/>{stored.float().item():.7f}"]'
+)
+print(f'    c["gradient, computed<br/>in fp32<br/>{computed.item():.7f}"]')
+print(f'    r["gradient, in memory<br/>as fp16<br/>{result.item():.7f}"]')
 lost = (start.double() - stored.double()).abs().item()
-print(f'    x -->|"stored as fp16: off by {lost:.1e}"| s')
-print('    s -->|"loaded and upcast: exact"| l')
+print(f'    x -->|"stored as fp16<br/>off by {lost:.1e}"| s')
+print('    s -->|"loaded and upcast<br/>exact"| l')
 print('    l -->|"fp32 arithmetic"| c')
 lost = (computed.double() - result.double()).abs().item()
-print(f'    c -->|"stored as fp16: off by {lost:.1e}"| r')
+print(f'    c -->|"stored as fp16<br/>off by {lost:.1e}"| r')
