@@ -16,7 +16,8 @@ from triton_grad.oracle import (
 
 def test_each_node_points_to_the_one_before(x: Tensor) -> None:
     z = gelu(x)
-    node: Any = square(z).grad_fn
+    y = square(z)
+    node: Any = y.grad_fn
     assert node.next_functions == ((z.grad_fn, 0),)
     ((leaf, _),) = node.next_functions[0][0].next_functions
     assert leaf.variable is x
