@@ -30,8 +30,8 @@ class Tagged(torch.autograd.Function):
 
 def test_what_is_no_tensor_has_no_entry(x: Tensor) -> None:
     a, b = gelu(x), square(x)
-    node: Any = Tagged.apply("tag", a, None, b).grad_fn  # pyright: ignore
-    assert [entry for entry, _ in node.next_functions] == [
+    y: Any = Tagged.apply("tag", a, None, b)
+    assert [entry for entry, _ in y.grad_fn.next_functions] == [
         a.grad_fn,
         b.grad_fn,
     ]
@@ -40,8 +40,8 @@ def test_what_is_no_tensor_has_no_entry(x: Tensor) -> None:
 def test_a_tensor_without_gradient_has_an_empty_one(
     x: Tensor, weights: Tensor
 ) -> None:
-    node: Any = TritonGELUGrad.apply(weights, x).grad_fn
-    (first, _), (second, _) = node.next_functions
+    y: Any = TritonGELUGrad.apply(weights, x)
+    (first, _), (second, _) = y.grad_fn.next_functions
     assert first is None
     assert second.variable is x
 
