@@ -1,5 +1,10 @@
 """The chain as backward walks it, with what arrived at each node."""
 
+# /// script
+# [tool.bookpress]
+# not-in-chapter-file = "It draws a diagram for the page."
+# ///
+
 import torch
 
 from triton_grad.device import DEVICE

@@ -1,5 +1,10 @@
 """GELU then square, drawn from the graph that autograd recorded."""
 
+# /// script
+# [tool.bookpress]
+# not-in-chapter-file = "It draws a diagram for the page."
+# ///
+
 import torch
 
 from triton_grad.device import DEVICE

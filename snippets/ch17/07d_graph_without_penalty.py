@@ -1,5 +1,10 @@
 """The loss with a gradient penalty, as a raw backward leaves it."""
 
+# /// script
+# [tool.bookpress]
+# not-in-chapter-file = "It draws a diagram for the page."
+# ///
+
 import torch
 
 from triton_grad.device import DEVICE

@@ -1,5 +1,10 @@
 """The same loss when backward is a differentiable op: two ways to x."""
 
+# /// script
+# [tool.bookpress]
+# not-in-chapter-file = "It draws a diagram for the page."
+# ///
+
 import torch
 
 from triton_grad.device import DEVICE
