@@ -63,6 +63,8 @@ def launch_programs(
 
 def in_memory_order(tensor: Tensor) -> Tensor:
     """The tensor itself if memory holds its elements in order, or a copy."""
+    if tensor._is_zerotensor():  # autograd's zeros: there is no memory
+        return tensor.clone(memory_format=torch.contiguous_format)
     # A negated view can be contiguous and still hold the other sign.
     return tensor.contiguous().resolve_neg()
 

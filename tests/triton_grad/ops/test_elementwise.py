@@ -200,6 +200,25 @@ def test_a_view_that_holds_the_other_sign(
     )
 
 
+def test_autograds_zeros_that_have_no_memory(
+    op: Op, assert_right: AssertRight
+) -> None:
+    """What differentiating abs() twice hands down, transposed as well."""
+    zeros = torch._efficientzerotensor((4, 3), device=DEVICE).t()
+    assert zeros._is_zerotensor()
+    x = torch.randn(3, 4, generator=torch.Generator().manual_seed(8))
+    x = x.to(DEVICE)
+    assert_right(op.backward(zeros, x), torch.zeros_like(x).double())
+
+    def curvature(apply: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        x = x.detach().requires_grad_()
+        loss = apply(x).abs().sum()
+        (grad,) = torch.autograd.grad(loss, x, create_graph=True)
+        return torch.autograd.grad(grad.sum(), x)[0]
+
+    assert_right(curvature(op.apply, x), curvature(op.reference, x.double()))
+
+
 @pytest.mark.parametrize("shape", [(0,), (3, 0, 2)])
 def test_empty(op: Op, shape: tuple[int, ...]) -> None:
     x = torch.empty(shape, device=DEVICE, requires_grad=True)
