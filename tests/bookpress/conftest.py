@@ -38,6 +38,9 @@ def _empty_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         package.mkdir(parents=True, exist_ok=True)
         (package / "__init__.py").touch()
     with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("BOOKPRESS_CACHE", raising=False)  # CI sets it
+        # It would bring C's output in order without the press.
+        patch.delenv("PYTHONUNBUFFERED", raising=False)
         # The press under test first: another one may be installed.
         patch.setenv("PYTHONPATH", f"{SOURCE}:{folder}")
         yield
@@ -190,5 +193,6 @@ def eventually() -> Callable[..., None]:
 
 
 @pytest.fixture(scope="module")
-def press_environment() -> dict[str, str]:
+def press_environment(mark: str) -> dict[str, str]:
+    """With the mark, so that `processes` sees what runs in it."""
     return environment("interpreter")

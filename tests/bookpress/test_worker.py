@@ -28,9 +28,8 @@ def project(
 
 
 @pytest.fixture(scope="module")
-def server(mark: str, press_environment: dict[str, str]) -> Iterator[Server]:
-    environment = press_environment | {"BOOKPRESS_TEST_MARK": mark}
-    server = Server("interpreter", environment)
+def server(press_environment: dict[str, str]) -> Iterator[Server]:
+    server = Server("interpreter", press_environment)
     yield server
     server.close()
 
@@ -356,6 +355,19 @@ def test_threads_exit_functions_and_names_end_as_in_python(
     assert run.output.count("\n") >= 4
 
 
+def test_names_outlive_exit_functions(run_file: RunSource) -> None:
+    run = run_file(
+        "import atexit\n"
+        "class Name:\n"
+        "    def __del__(self):\n"
+        "        print('name')\n"
+        "name = Name()\n"
+        "del Name\n"
+        "atexit.register(print, 'exit function')\n"
+    )
+    assert run.output == "exit function\nname\n"
+
+
 def test_one_run_knows_nothing_of_another(run_file: RunSource) -> None:
     run_file("import os, json; json.x = 1; os.environ['X_OF_RUN'] = '1'")
     run = run_file(
@@ -407,19 +419,24 @@ def test_runs_go_on_side_by_side(server: Server, project: Path) -> None:
 
 
 def test_a_run_ends_when_its_socket_is_closed(
-    server: Server,
     project: Path,
-    nothing_left: Callable[[], None],
+    press_environment: dict[str, str],
+    processes: Callable[[], list[int]],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     path = project / "snippets" / "unwanted.py"
     path.write_text("import time; time.sleep(600)")
     request = Request(str(path), str(project), False, 600)
-    for pause in (0, 0.001, 0.003, 0.01, 0.2):
+    before = processes()
+    server = Server("interpreter", press_environment)
+    select.select([server._control], [], [])
+    # At once, and while it begins: there is no moment that is too early.
+    for pause in (*[0] * 50, 0.001, 0.002, 0.005, 0.01, 0.2):
         connection = server.start(request)
         time.sleep(pause)
         connection.close()
-    nothing_left()
+    server.close()
+    assert processes() == before
     assert capfd.readouterr().err == ""
 
 
@@ -466,23 +483,28 @@ def test_closing_does_not_wait_for_the_imports(
 def test_no_process_is_left_when_the_server_is_closed(
     press_environment: dict[str, str],
     project: Path,
-    mark: str,
+    tmp_path: Path,
     processes: Callable[[], list[int]],
+    eventually: Callable[..., None],
 ) -> None:
-    environment = press_environment | {"BOOKPRESS_TEST_MARK": "2" + mark}
     before = processes()
-    server = Server("interpreter", environment)
-    path = project / "snippets" / "long.py"
-    path.write_text("import time; time.sleep(600)")
+    server = Server("interpreter", press_environment)
+    path, begun = project / "snippets" / "long.py", tmp_path / "begun"
+    # Its folder takes a while to remove.
+    path.write_text(
+        "import os, pathlib, time\n"
+        "for number in range(5000):\n"
+        "    pathlib.Path(str(number)).touch()\n"
+        f"os.symlink(os.getcwd(), {str(begun)!r})\n"
+        "time.sleep(600)\n"
+    )
     request = Request(str(path), str(project), False, 600)
-    connections = [server.start(request) for _ in range(3)]
-    select.select([server._control], [], [])
-    while len(processes()) < len(before) + 7:
-        time.sleep(0.01)
-    for connection in connections:
-        connection.close()
+    connection = server.start(request)
+    eventually(begun.is_symlink)
+    connection.close()
     server.close()
     assert processes() == before
+    assert not begun.readlink().exists()
 
 
 def test_a_server_that_cannot_start_says_so(
