@@ -4,6 +4,8 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 SNIPPETS ?=
+# Material's notice about MkDocs 2; which generator we use is decided.
+export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: help site serve test lint accept record bench-build clean
 

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bookpress.errors import PressError
-from bookpress.snippet import SCRIPT_BLOCK
+from bookpress.snippet import LINT_REMARK, SCRIPT_BLOCK
 from bookpress.sources import is_type_checking, module_file, parse
-
-LINT_REMARK = re.compile(r"  # (pyright|noqa|type):.*$", re.MULTILINE)
 
 
 class Module:

@@ -76,7 +76,12 @@ class Fences:
     ) -> Markup:
         snippet = self._book.snippet(code)
         options["extra"].setdefault("title", snippet.relative)
+        links = {"This file": f"code/{snippet.relative}"}
+        if f"standalone/{snippet.name}.py" in self._book.programs:
+            links["self-contained"] = f"standalone/{snippet.name}.py"
         shown = self._outputs(snippet, result, html)
+        if options["source"]:
+            shown = self._links(links) + shown
         block = base_format(
             language="python",
             run=lambda code, **_: shown,
@@ -85,13 +90,8 @@ class Fences:
             transform_source=lambda _: ("", snippet.shown_source),
             **options,
         )
-        if not options["source"]:
-            return block
-        fails = snippet.settings().fails
-        links = {"This file": f"code/{snippet.relative}"}
-        if f"standalone/{snippet.name}.py" in self._book.programs:
-            links["self-contained"] = f"standalone/{snippet.name}.py"
-        return _badge(fails) + block + self._links(links)
+        fails = snippet.settings().fails if options["source"] else None
+        return _badge(fails) + block
 
     def _outputs(self, snippet: Snippet, result: str, html: bool) -> str:
         """What the snippet printed, on every device, as Markdown or HTML."""
@@ -127,15 +127,15 @@ class Fences:
     def _kernel(self, *, code: str, **options: Any) -> Markup:
         definition = self._book.definition(code.split())
         options["extra"].setdefault("title", definition.where)
+        links = self._links({"This file": f"code/{definition.where}"})
         block = base_format(
             language="python",
-            run=lambda code, **_: "",
+            run=lambda code, **_: links,
             code=code,
             transform_source=lambda _: ("", definition.source),
             **{**options, "source": "above"},
         )
-        links = {"This file": f"code/{definition.where}"}
-        return _badge(definition.fails) + block + self._links(links)
+        return _badge(definition.fails) + block
 
     def _standalone(self, *, code: str, **options: Any) -> Markup:
         proof = self._book.chapter(code)
@@ -148,22 +148,23 @@ class Fences:
         )
         shown = (
             f'??? abstract "{code}.py, {lines} lines"\n\n{folded}\n\n'
+            + self._links({"This file": f"standalone/{code}.py"})
             + _output("text", proof.output, self._origin(proof))
         )
-        block = base_format(
+        return base_format(
             language="python",
             run=lambda code, **_: shown,
             code=code,
             **{**options, "source": "", "result": ""},
         )
-        return block + self._links({"This file": f"standalone/{code}.py"})
 
-    def _links(self, targets: dict[str, str]) -> Markup:
+    def _links(self, targets: dict[str, str]) -> str:
+        """Links to served files, as a paragraph of HTML in Markdown."""
         links = " · ".join(
             f'<a href="{escape(self._link(target))}" download>{text}</a>'
             for text, target in targets.items()
         )
-        return Markup(f'<p class="snippet-links">{links}</p>')
+        return f'<p class="snippet-links">{links}</p>\n\n'
 
 
 def _badge(fails: str | None) -> Markup:

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +94,20 @@ def value(
 ) -> str:
     """A number for the prose, from a labelled line of a snippet's output."""
     try:
-        return Build.book.value(snippet, label, spec, device)
+        text = Build.book.value(snippet, label, spec, device)
     except PressError as error:
         names = rf".{re.escape(snippet)}.\s*,\s*.{re.escape(label)}."
         return str(Build.fences.note(rf"value\(\s*{names}", str(error)))
+    return _number(text, f"{snippet}: {label}")
+
+
+def _number(text: str, origin: str) -> str:
+    """A number kept on one line, with where it comes from; text as it is."""
+    try:
+        float(text)
+    except ValueError:
+        return text
+    return f'<span class="unbroken" title="{escape(origin)}">{text}</span>'
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:

@@ -20,6 +20,9 @@ SCRIPT_BLOCK = re.compile(
     r"^# /// script\n(?P<content>(?:^#(?:| .*)\n)+?)^# ///\n?", re.MULTILINE
 )
 
+# What is said to a linter is not said to a reader.
+LINT_REMARK = re.compile(r"  # (pyright|noqa|type):.*$", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -152,8 +155,11 @@ class Snippet:
     @property
     def shown_source(self) -> str:
         """The source as a reader sees it: without the metadata block."""
-        shown = SCRIPT_BLOCK.sub("", self.source, count=1)
-        return re.sub(r"\n{3,}(?!(class|def|@))", "\n\n", shown).strip()
+        shown = self.source
+        if block := SCRIPT_BLOCK.search(shown):
+            before, after = shown[: block.start()], shown[block.end() :]
+            shown = f"{before.rstrip()}\n\n{after.lstrip()}"
+        return LINT_REMARK.sub("", shown).strip()
 
     def output_path(self, device: str) -> Path:
         """Where the output recorded on a device stands."""

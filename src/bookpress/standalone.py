@@ -7,7 +7,9 @@ where `src/` is not on the path.
 """
 
 import ast
+import json
 import re
+import textwrap
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -222,15 +224,20 @@ def chapter_program(chapter: str, snippets: list[Snippet]) -> str:
     for snippet in snippets:
         module = modules.get(snippet.name) or Module(snippet.path, root)
         stem = snippet.name.split("/")[-1]
-        title = f"--- {stem}: {_title(snippet, module)} ---"
+        title = _print(f"--- {stem}: {_title(snippet, module)} ---")
         reason = _left_out(snippet)
-        says = module.body()
-        if reason:
-            says = f"print({f'left out: {reason}'!r})"
-        parts.append(
-            f"# ---- {snippet.relative}\n\nprint({title!r})\n{says}\nprint()"
-        )
+        says = _print(f"left out: {reason}") if reason else module.body()
+        parts.append(f"# ---- {snippet.relative}\n\n{title}\n{says}\nprint()")
     return "\n\n\n".join(parts) + "\n"
+
+
+def _print(text: str) -> str:
+    """A call that prints a line, in code of at most 78 columns."""
+    pieces = textwrap.wrap(text, 66, drop_whitespace=False)
+    if len(pieces) == 1:
+        return f"print({json.dumps(text, ensure_ascii=False)})"
+    lines = [f"    {json.dumps(p, ensure_ascii=False)}" for p in pieces]
+    return "\n".join(["print(", *lines, ")"])
 
 
 def chapters(root: Path) -> dict[str, list[Snippet]]:
