@@ -142,7 +142,7 @@ FAILING = {
     ),
     "leaves": (
         "import os, subprocess, time\nprint('a: 2')\n"
-        "subprocess.Popen(['sleep', '600'])\ntime.sleep(0.2)",
+        "subprocess.Popen(['sleep', '60'])\ntime.sleep(0.2)",
         "left a child process behind",
     ),
 }

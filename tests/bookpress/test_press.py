@@ -65,7 +65,7 @@ WRONG = {
     ),
     "hangs": (
         f"{settings('timeout = 0.5')}"
-        "import time\nprint('a: 1')\ntime.sleep(600)",
+        "import time\nprint('a: 1')\ntime.sleep(60)",
         "it did not end within 0.5 s and was ended; give it less to do, or "
         "a longer `timeout` in its metadata. It had printed:\n    a: 1",
     ),
@@ -88,13 +88,13 @@ WRONG = {
     ),
     "leaves_a_child": (
         "import subprocess, time\nprint('a: 1')\n"
-        "subprocess.Popen(['sleep', '600'])\ntime.sleep(0.2)",
-        "it left a child process behind: sleep 600",
+        "subprocess.Popen(['sleep', '60'])\ntime.sleep(0.2)",
+        "it left a child process behind: sleep 60",
     ),
     "leaves_a_daemon": (
         "import subprocess, time\nprint('a: 1')\n"
-        "subprocess.run('setsid sleep 600 &', shell=True)\ntime.sleep(0.2)",
-        "it left a child process behind: sleep 600",
+        "subprocess.run('setsid sleep 60 &', shell=True)\ntime.sleep(0.2)",
+        "it left a child process behind: sleep 60",
     ),
     "writes": (
         "print('a: 1')\n"

@@ -108,15 +108,15 @@ def test_a_hang_is_ended_with_all_that_it_started(
 ) -> None:
     run = run_file(
         "import os, subprocess, time\n"
-        "subprocess.Popen(['sleep', '600'])\n"
-        "subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        "subprocess.Popen(['sleep', '60'])\n"
+        "subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
         "if os.fork() == 0:\n"
         "    os.setsid()\n"
         "    if os.fork() == 0:\n"
-        "        time.sleep(600)\n"
+        "        time.sleep(60)\n"
         "    os._exit(0)\n"
         "print('begun')\n"
-        "time.sleep(600)\n",
+        "time.sleep(60)\n",
         timeout=0.5,
     )
     assert (run.ending, run.output) == ("timed out", "begun\n")
@@ -129,7 +129,7 @@ def test_a_hang_that_ignores_signals_is_ended(run_file: RunSource) -> None:
         "import signal, time\n"
         "for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):\n"
         "    signal.signal(number, signal.SIG_IGN)\n"
-        "time.sleep(600)\n",
+        "time.sleep(60)\n",
         timeout=0.3,
     )
     assert run.ending == "timed out"
@@ -175,16 +175,16 @@ def test_bytes_that_are_not_utf8_are_a_fault(run_file: RunSource) -> None:
 
 
 LEFT_BEHIND = {
-    "a child": "subprocess.Popen(['sleep', '600'])",
+    "a child": "subprocess.Popen(['sleep', '60'])",
     "a child in a session of its own": (
-        "subprocess.Popen(['sleep', '600'], start_new_session=True)"
+        "subprocess.Popen(['sleep', '60'], start_new_session=True)"
     ),
-    "a grandchild": "subprocess.run('sleep 600 &', shell=True)",
+    "a grandchild": "subprocess.run('sleep 60 &', shell=True)",
     "a daemon": (
         "if os.fork() == 0:\n"
         "    os.setsid()\n"
         "    if os.fork() == 0:\n"
-        "        os.execlp('sleep', 'sleep', '600')\n"
+        "        os.execlp('sleep', 'sleep', '60')\n"
         "    os._exit(0)\n"
         "os.wait()\n"
     ),
@@ -200,7 +200,7 @@ def test_a_process_left_behind_is_a_fault_and_is_ended(
         f"import os, subprocess, time\n{LEFT_BEHIND[how]}\ntime.sleep(0.2)\n"
     )
     assert run.ending == "finished"
-    assert run.faults == ("left a child process behind: sleep 600",)
+    assert run.faults == ("left a child process behind: sleep 60",)
     nothing_left()
 
 
@@ -425,8 +425,8 @@ def test_a_run_ends_when_its_socket_is_closed(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     path = project / "snippets" / "unwanted.py"
-    path.write_text("import time; time.sleep(600)")
-    request = Request(str(path), str(project), False, 600)
+    path.write_text("import time; time.sleep(60)")
+    request = Request(str(path), str(project), False, 60)
     before = processes()
     server = Server("interpreter", press_environment)
     select.select([server._control], [], [])
@@ -470,7 +470,7 @@ def test_output_may_go_into_a_file(
 def test_closing_does_not_wait_for_the_imports(
     press_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    (tmp_path / "torch.py").write_text("import time; time.sleep(600)")
+    (tmp_path / "torch.py").write_text("import time; time.sleep(60)")
     path = f"{tmp_path}:{press_environment['PYTHONPATH']}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", path)
@@ -496,9 +496,9 @@ def test_no_process_is_left_when_the_server_is_closed(
         "for number in range(5000):\n"
         "    pathlib.Path(str(number)).touch()\n"
         f"os.symlink(os.getcwd(), {str(begun)!r})\n"
-        "time.sleep(600)\n"
+        "time.sleep(60)\n"
     )
-    request = Request(str(path), str(project), False, 600)
+    request = Request(str(path), str(project), False, 60)
     connection = server.start(request)
     eventually(begun.is_symlink)
     connection.close()
