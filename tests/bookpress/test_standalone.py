@@ -38,11 +38,12 @@ LIBRARY = {
 
         # Why it is two.
         TWO: int = 2
+        ONE, ZERO = 1, 0
         UNUSED = 3
 
 
         def launch(x: float) -> float:
-            return TWO * m.floor(x)
+            return TWO * ONE * m.floor(x) + ZERO
 
 
         def unused() -> str:
@@ -94,12 +95,13 @@ LIBRARY = {
         gelu: 34 3.141592653589793 interpreter
         """,
     "snippets/ch01/02_crash.py": """
-        '''It ends the process.'''
+        '''It "ends" the process.'''
 
         # /// script
         # [tool.bookpress]
         # exit-code = 7
-        # not-in-chapter-file = "It \\"ends\\" the process; that's all {x}."
+        # not-in-chapter-file = '''It "ends" the process; that's {x}: a \
+reason may be "longer" than a line of code can be.'''
         # ///
 
         import os
@@ -224,8 +226,9 @@ def test_a_chapters_file_runs_alone_and_says_what_it_leaves_out(
     assert done.stdout == (
         "--- 01_gelu: Twice the floor, and ten. ---\n"
         "gelu: 34 3.141592653589793 interpreter\n\n"
-        "--- 02_crash: It ends the process. ---\n"
-        'left out: It "ends" the process; that\'s all {x}.\n\n'
+        '--- 02_crash: It "ends" the process. ---\n'
+        'left out: It "ends" the process; that\'s {x}: a reason may be '
+        '"longer" than a line of code can be.\n\n'
         "--- 03_gpu: On a GPU. ---\n"
         "left out: it needs a GPU\n\n"
         "--- 04_again: The same op, once more. ---\n"
@@ -241,7 +244,9 @@ def test_each_definition_stands_once_and_no_unused_one(
     assert text.count("def launch(") == 1
     assert text.count("class Op:") == 1
     assert "# Why it is two.\nTWO: int = 2\n" in text
+    assert text.count("ONE, ZERO = 1, 0\n") == 1
     assert "@twice\ndef gelu(" in text
+    assert max(map(len, text.splitlines())) <= 78
     assert "UNUSED" not in text
     assert "unused" not in text
     assert "bookpress]" not in text
