@@ -386,8 +386,14 @@ def test_addresses_and_the_projects_folder_are_not_in_an_output(
 
 
 def test_a_server_that_dies_is_an_error(
-    project: Path, prove: Prove, write: Write
+    project: Path,
+    prove: Prove,
+    write: Write,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # Nobody is left to remove the folder of the run.
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     parent = "int(open(f'/proc/{os.getppid()}/stat').read().split()[3])"
     write(
         "snippets/ch01/04_none.py",
