@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bookpress.errors import PressError
 from bookpress.expected import merged, write_whole
-from bookpress.press import Press, Proof, compare_with_record
+from bookpress.press import Press, Proof
 from bookpress.snippet import Snippet, all_snippets, find_snippet
 
 EXAMPLES = """
@@ -73,7 +73,7 @@ class Progress:
         self._done += 1
         words = "as before" if proof.cached else "proven"
         if proof.failures:
-            words = "FAILED"
+            words = "drifted" if proof.drifted else "FAILED"
         seconds = f"{proof.run.seconds:.2f} s" if proof.run else ""
         if self._terminal:
             print("\r\033[K", end="", file=sys.stderr)
@@ -128,14 +128,11 @@ def accept(arguments: argparse.Namespace, root: Path) -> int:
     failed = 0
     for snippet in snippets:
         proof = proofs[snippet.name]
-        drifted = proof.run is not None and proof.failures == tuple(
-            compare_with_record(snippet, device, proof.output)
-        )
-        if drifted and proof.failures:
+        if proof.drifted:
             _record(snippet, device, proof.output)
-        for failure in () if drifted else proof.failures:
+        elif proof.failures:
             failed += 1
-            print(f"\n{failure}", file=sys.stderr)
+            print("", *proof.failures, sep="\n", file=sys.stderr)
     return 1 if failed else 0
 
 

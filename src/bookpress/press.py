@@ -46,12 +46,14 @@ class Proof:
         run: What happened; None where it could not be started.
         failures: What is wrong, each with its way out; empty when proven.
         cached: The run is one of before, with the same digest.
+        drifted: It ran as it should, and its output is not the recorded one.
     """
 
     name: str
     run: Run | None
     failures: tuple[str, ...]
     cached: bool
+    drifted: bool = False
 
     @property
     def output(self) -> str:
@@ -160,8 +162,10 @@ class Press:
         return [proofs[job.name] for job in jobs]
 
     def _judged(self, job: Job, run: Run, cached: bool) -> Proof:
-        failures = judge(job, run) or job.compare(run.output)
-        proof = Proof(job.name, run, tuple(failures), cached)
+        wrong = judge(job, run)
+        failures = wrong or tuple(job.compare(run.output))
+        drifted = bool(failures) and not wrong
+        proof = Proof(job.name, run, failures, cached, drifted)
         self.report(proof)
         return proof
 

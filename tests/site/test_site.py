@@ -8,8 +8,6 @@ that nothing on a page escapes.
 import os
 import re
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -91,16 +89,6 @@ class Visit:
     source: str
     requests: list[str]
     errors: list[str]
-
-
-@pytest.fixture(scope="session")
-def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    site = tmp_path_factory.mktemp("site")
-    # Not -q: with it MkDocs counts no warnings, and strict has no effect.
-    command = [sys.executable, "-m", "mkdocs", "build", "-d", str(site)]
-    build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert build.returncode == 0, build.stdout + build.stderr
-    return site
 
 
 @pytest.fixture(scope="session")

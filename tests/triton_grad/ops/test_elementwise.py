@@ -204,7 +204,8 @@ def test_autograds_zeros_that_have_no_memory(
     op: Op, assert_right: AssertRight
 ) -> None:
     """What differentiating abs() twice hands down, transposed as well."""
-    zeros = torch._efficientzerotensor((4, 3), device=DEVICE).t()
+    make = torch._efficientzerotensor  # pyright: ignore[reportPrivateImportUsage]
+    zeros = make((4, 3), device=DEVICE).t()
     assert zeros._is_zerotensor()
     x = torch.randn(3, 4, generator=torch.Generator().manual_seed(8))
     x = x.to(DEVICE)
