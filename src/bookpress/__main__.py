@@ -55,7 +55,7 @@ def chosen(names: Sequence[str], root: Path) -> list[Snippet]:
     for name in names:
         folder = name.strip("/").removeprefix("snippets/") + "/"
         inside = [s for s in everything if s.name.startswith(folder)]
-        for snippet in inside or [find_snippet(name, root)]:
+        for snippet in inside or [find_snippet(name, everything)]:
             found[snippet] = None
     return list(found)
 

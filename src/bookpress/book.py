@@ -127,7 +127,7 @@ class Book:
         return {proof.name: proof for proof in proofs}
 
     def snippet(self, name: str) -> Snippet:
-        return find_snippet(name, self.root)
+        return find_snippet(name, self.snippets)
 
     def recordings(self, snippet: Snippet) -> list[Recording]:
         return recordings(snippet)

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from bookpress.errors import PressError
@@ -100,12 +101,13 @@ def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def names_in(node: ast.AST) -> set[str]:
+@cache
+def names_in(node: ast.AST) -> frozenset[str]:
+    """The names that a piece of code uses, also in written annotations."""
     found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    # An annotation may be written as a string.
     texts = (
         n.value
         for n in ast.walk(node)
         if isinstance(n, ast.Constant) and isinstance(n.value, str)
     )
-    return found | {text for text in texts if text.isidentifier()}
+    return frozenset(found) | {text for text in texts if text.isidentifier()}

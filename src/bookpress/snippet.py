@@ -235,16 +235,14 @@ def plain_name(name: str) -> str:
     return name.removesuffix(".py")
 
 
-def find_snippet(name: str, root: Path) -> Snippet:
-    """The snippet called so, in any of the forms of `plain_name`.
+def find_snippet(name: str, snippets: Iterable[Snippet]) -> Snippet:
+    """The one called so, in any of the forms of `plain_name`.
 
     Raises:
         PressError: there is none; the message has the nearest name.
     """
     wanted = plain_name(name)
-    snippets = {snippet.name: snippet for snippet in all_snippets(root)}
-    if wanted not in snippets:
-        raise PressError(
-            f"no snippet {wanted!r}: {nearest(wanted, snippets)}"
-        )
-    return snippets[wanted]
+    by_name = {snippet.name: snippet for snippet in snippets}
+    if wanted not in by_name:
+        raise PressError(f"no snippet {wanted!r}: {nearest(wanted, by_name)}")
+    return by_name[wanted]

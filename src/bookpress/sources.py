@@ -6,24 +6,31 @@ only as files.
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from bookpress.errors import PressError
 
 
 def parse(path: Path, root: Path) -> ast.Module:
-    """Parse a file.
+    """Parse a file; the tree is shared, and is not to be changed.
 
     Raises:
         PressError: it is no valid Python.
     """
     where = path.relative_to(root)
     try:
-        return ast.parse(path.read_text(encoding="utf-8"), str(path))
+        return _tree(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
         raise PressError(f"{where}:{error.lineno}: {error.msg}") from None
     except UnicodeDecodeError as error:
         raise PressError(f"{where}: {error}") from None
+
+
+@cache
+def _tree(text: str) -> ast.Module:
+    # Kept by text: the same files are read for every snippet of a build.
+    return ast.parse(text)
 
 
 def module_file(module: str, root: Path) -> Path | None:
@@ -43,12 +50,15 @@ def is_type_checking(node: ast.stmt) -> bool:
     )
 
 
-def _imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    for child in ast.iter_child_nodes(node):
+@cache
+def _imports(tree: ast.AST) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    found: list[ast.Import | ast.ImportFrom] = []
+    for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.Import | ast.ImportFrom):
-            yield child
-        elif not (isinstance(child, ast.stmt) and is_type_checking(child)):
-            yield from _imports(child)
+            found.append(child)
+        elif isinstance(child, ast.stmt) and not is_type_checking(child):
+            found += _imports(child)
+    return tuple(found)
 
 
 def _with_parents(module: str) -> list[str]:

@@ -186,19 +186,21 @@ def test_a_snippet_is_found_by_each_form_of_its_name(
 ) -> None:
     write("snippets/ch01/01_a.py", "x = 1\n")
     assert plain_name(name) == "ch01/01_a"
-    assert find_snippet(name, root) == Snippet("ch01/01_a", root)
+    assert find_snippet(name, all_snippets(root)) == Snippet(
+        "ch01/01_a", root
+    )
 
 
 def test_an_unknown_name_brings_the_nearest(root: Path, write: Write) -> None:
     write("snippets/ch01/01_grid.py", "x = 1\n")
     write("snippets/ch01/02_mask.py", "x = 1\n")
     with pytest.raises(PressError) as caught:
-        find_snippet("ch01/02_maks.py", root)
+        find_snippet("ch01/02_maks.py", all_snippets(root))
     assert str(caught.value) == (
         "no snippet 'ch01/02_maks': did you mean 'ch01/02_mask'?"
     )
     with pytest.raises(PressError, match="valid: ch01/01_grid, ch01/02_mas"):
-        find_snippet("zzz", root)
+        find_snippet("zzz", all_snippets(root))
 
 
 def test_snippets_come_in_the_order_of_the_book(
