@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bookpress import worker
+from bookpress.snippet import SCRIPT_BLOCK
 from bookpress.sources import first_party_files
 
 # What these variables say can change what a kernel computes.
@@ -48,10 +49,17 @@ def _hash(*parts: str) -> str:
 
 
 def sources_digest(path: Path, root: Path) -> str:
-    """Hash of a file and of every first-party file that it imports."""
+    """Hash of a file and of every first-party file that it imports.
+
+    A snippet's metadata does not count: it says what is expected, not what
+    is printed. Its lines do, since a traceback has their numbers.
+    """
     parts = []
     for file in first_party_files(path, root):
-        parts += [file.relative_to(root).as_posix(), file.read_text("utf-8")]
+        text = SCRIPT_BLOCK.sub(
+            lambda block: "\n" * block[0].count("\n"), file.read_text("utf-8")
+        )
+        parts += [file.relative_to(root).as_posix(), text]
     return _hash(*parts)
 
 

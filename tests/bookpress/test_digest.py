@@ -61,6 +61,22 @@ def test_a_file_that_is_touched_and_not_changed_does_not_count(
     assert key() == before
 
 
+def test_what_is_expected_does_not_count_and_line_numbers_do(
+    project: Path, key: Callable[..., str]
+) -> None:
+    path = project / "snippets/a.py"
+    code = path.read_text()
+
+    def with_metadata(*lines: str) -> str:
+        block = "\n".join(["# /// script", *lines, "# ///", code])
+        path.write_text(block)
+        return key()
+
+    one = with_metadata("# [tool.bookpress]", "# rtol = 0.1")
+    assert with_metadata("# [tool.bookpress]", "# atol = 0.2") == one
+    assert with_metadata("# [tool.bookpress]") != one
+
+
 def test_moving_code_from_file_to_file_counts(project: Path) -> None:
     before = sources_digest(project / "snippets/a.py", project)
     deep, used = (project / f"src/kernels/{n}.py" for n in ("deep", "used"))
