@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -54,8 +54,12 @@ def sources_digest(path: Path, root: Path) -> str:
     A snippet's metadata does not count: it says what is expected, not what
     is printed. Its lines do, since a traceback has their numbers.
     """
+    return _hash_files(first_party_files(path, root), root)
+
+
+def _hash_files(files: Iterable[Path], root: Path) -> str:
     parts = []
-    for file in first_party_files(path, root):
+    for file in files:
         text = SCRIPT_BLOCK.sub(
             lambda block: "\n" * block[0].count("\n"), file.read_text("utf-8")
         )
@@ -68,7 +72,9 @@ def _press_source() -> str:
     return Path(worker.__file__).read_text("utf-8")
 
 
-def run_digest(path: Path, root: Path, device: str, timeout: float) -> str:
+def run_digest(
+    path: Path, root: Path, device: str, timeout: float, alone: bool
+) -> str:
     """Key under which the run of a file is kept.
 
     Args:
@@ -76,14 +82,16 @@ def run_digest(path: Path, root: Path, device: str, timeout: float) -> str:
         root: The project.
         device: "interpreter" or "cuda".
         timeout: Seconds after which the run is ended.
+        alone: The file can import nothing first-party.
     """
+    files = [path] if alone else first_party_files(path, root)
     setting = {
         name: value
         for name, value in environment(device).items()
         if name.startswith(MATTERS) or name in FIXED
     }
     return _hash(
-        sources_digest(path, root),
+        _hash_files(files, root),
         json.dumps(versions()),
         device,
         platform.machine(),

@@ -38,14 +38,14 @@ def label_of(line: str) -> str:
 
 
 def _same_line(want: str, got: str, settings: Settings) -> bool:
-    # The GPU recorder runs where this package may be missing.
-    from pytest_doctestplus.output_checker import FLOAT_CMP, OutputChecker
-
     if want == got:
         return True
     label = label_of(want)
     if label and label in settings.varies:
         return label == label_of(got)
+    # Slow to import, seldom needed, and missing where a GPU is recorded.
+    from pytest_doctestplus.output_checker import FLOAT_CMP, OutputChecker
+
     checker = OutputChecker()
     checker.rtol, checker.atol = settings.rtol, settings.atol
     if label in settings.loose:

@@ -145,9 +145,7 @@ class Press:
         waiting: list[tuple[Job, str]] = []
         for job in jobs:
             try:
-                key = run_digest(
-                    job.path, self.root, self.device, job.settings.timeout
-                )
+                key = self._digest(job)
             except PressError as error:
                 proofs[job.name] = self._failed(job.name, error)
                 continue
@@ -160,6 +158,12 @@ class Press:
                 self._keep(key, run)
             proofs[job.name] = self._judged(job, run, cached=False)
         return [proofs[job.name] for job in jobs]
+
+    def _digest(self, job: Job) -> str:
+        timeout = job.settings.timeout
+        return run_digest(
+            job.path, self.root, self.device, timeout, job.alone
+        )
 
     def _judged(self, job: Job, run: Run, cached: bool) -> Proof:
         wrong = judge(job, run)

@@ -5,6 +5,7 @@ only as files.
 """
 
 import ast
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -35,10 +36,11 @@ def _tree(text: str) -> ast.Module:
 
 def module_file(module: str, root: Path) -> Path | None:
     """The file of a first-party module under `src/`, or None."""
-    base = root.joinpath("src", *module.split("."))
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
-        if path.is_file():
-            return path
+    # Asked thousands of times in a build: pathlib would take most of it.
+    base = f"{root}/src/{module.replace('.', '/')}"
+    for path in (f"{base}.py", f"{base}/__init__.py"):
+        if os.path.isfile(path):
+            return Path(path)
     return None
 
 

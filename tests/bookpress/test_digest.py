@@ -28,7 +28,8 @@ def project(
 @pytest.fixture
 def key(project: Path) -> Callable[..., str]:
     def key(device: str = "interpreter", timeout: float = 60) -> str:
-        return run_digest(project / "snippets/a.py", project, device, timeout)
+        path = project / "snippets/a.py"
+        return run_digest(path, project, device, timeout, alone=False)
 
     return key
 
