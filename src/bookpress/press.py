@@ -13,6 +13,7 @@ from bookpress.digest import environment, run_digest
 from bookpress.errors import PressError, nearest
 from bookpress.expected import drift, label_of, masked, write_whole
 from bookpress.snippet import Settings, Snippet
+from bookpress.sources import first_party_files
 from bookpress.worker import OUTPUT_LIMIT, Request, Run, Server
 
 SHOWN_LINES = 12
@@ -108,6 +109,7 @@ class Press:
         use_cache: bool = True,
         report: Callable[[Proof], None] = lambda proof: None,
     ) -> None:
+        first_party_files.cache_clear()
         self.root = root.resolve()
         self.device = device
         self.use_cache = use_cache

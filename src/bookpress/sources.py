@@ -102,8 +102,13 @@ def _imported_names(
             yield from sorted(package.parent.rglob("*.py"))
 
 
+@cache
 def first_party_files(path: Path, root: Path) -> list[Path]:
-    """The file itself and every first-party file it imports, transitively."""
+    """The file itself and every first-party file it imports, transitively.
+
+    Kept until `cache_clear`, which every press calls: a build asks for the
+    same files several times, and they can change from build to build.
+    """
     found: dict[Path, None] = {path: None}
     waiting = [path]
     while waiting:

@@ -260,7 +260,8 @@ def write_all(root: Path, folder: Path) -> list[Path]:
         programs[chapter] = chapter_program(chapter, snippets)
         for name, text in programs.items():
             path = folder / f"{name}.py"
-            write_whole(path, text)
+            if not path.is_file() or path.read_text("utf-8") != text:
+                write_whole(path, text)
             written.append(path)
     return written
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bookpress.errors import PressError
+from bookpress.press import Press
 from bookpress.sources import first_party_files, module_file
 
 PACKAGE = {
@@ -121,3 +122,14 @@ def test_a_module_is_a_file_or_a_package(
     assert module_file("kernels.launch", root) == package / "launch.py"
     assert module_file("kernels.nothing", root) is None
     assert module_file("torch", root) is None
+
+
+def test_a_later_press_sees_what_is_imported_since(
+    root: Path, write: Callable[[str, str], Path]
+) -> None:
+    path = write("snippets/a.py", "x = 1\n")
+    used = write("src/kernels/used.py", "y = 1\n")
+    assert first_party_files(path, root) == [path]
+    write("snippets/a.py", "from kernels.used import y\n")
+    Press(root)
+    assert first_party_files(path, root) == [path, used]
