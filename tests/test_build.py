@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+import xdist
 
 from bookpress.book import Book
 from bookpress.pages import Fence
@@ -78,6 +79,14 @@ def made(book: Book, page: str) -> Iterator[str]:
 
 def strangers(text: str, known: set[str]) -> list[str]:
     return [block for block in blocks(text) if block not in known]
+
+
+def test_one_worker_has_all_tests_of_the_site(
+    request: pytest.FixtureRequest,
+) -> None:
+    """Two would each run all snippets, and show each other's outputs."""
+    if xdist.is_xdist_worker(request):
+        assert request.node.nodeid.endswith("@site")
 
 
 def test_chapters_are_there() -> None:
