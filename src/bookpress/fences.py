@@ -119,7 +119,7 @@ class Fences:
 
     def _origin(self, proof: Proof) -> str:
         version = versions()
-        facts = ["Run by this build: Triton's interpreter on a CPU"]
+        facts = ["Run from exactly these sources by Triton's interpreter"]
         facts += [f"{name} {version[name]}" for name in ("torch", "triton")]
         code = proof.run.exit_code if proof.run else 0
         return _exit_code(code) + " · ".join(facts)

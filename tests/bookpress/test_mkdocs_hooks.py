@@ -215,7 +215,7 @@ def test_the_outputs_of_the_runs_are_on_the_page(right: Built) -> None:
 
 def test_where_an_output_comes_from_is_told(right: Built) -> None:
     page = right.page
-    assert "Run by this build: Triton's interpreter on a CPU" in page
+    assert "exactly these sources by Triton's interpreter" in page
     assert "Recorded on an NVIDIA H200 · driver 570.1" in page
     assert "commit abc1234 · 2026-01-01" in page
     assert "Recorded for an earlier version of this" in page
