@@ -1,4 +1,4 @@
-"""Behind w = 2z + 1 the engine makes the grad_output of a custom GELU."""
+"""With w = 2z + 1 the engine makes the grad_output of a custom GELU."""
 
 # /// script
 # [tool.bookpress.loose]

@@ -23,11 +23,11 @@ square_node: Any = y.grad_fn
 gelu_node: Any = square_node.next_functions[0][0]
 leaf_node: Any = gelu_node.next_functions[0][0]
 print("y.grad_fn:", type(square_node).__name__)
-print("behind it:", type(gelu_node).__name__)
+print("next:", type(gelu_node).__name__)
 print("that is z.grad_fn:", gelu_node is z.grad_fn)
-print("behind that:", type(leaf_node).__name__)
+print("next after that:", type(leaf_node).__name__)
 print("its variable is x:", leaf_node.variable is x)
-print("behind the leaf:", leaf_node.next_functions)
+print("next after the leaf:", leaf_node.next_functions)
 
 ran: list[str] = []
 for node in (leaf_node, gelu_node, square_node):

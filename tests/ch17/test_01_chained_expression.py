@@ -1,4 +1,4 @@
-"""Behind any affine line the op is handed that line's slope."""
+"""Before any affine line the op is handed that line's slope."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from triton_grad.oracle import gelu_backward_oracle
 
 
 @pytest.mark.parametrize(("slope", "shift"), [(2.0, 1.0), (-0.75, 3.0)])
-def test_the_slope_behind_the_op_is_its_grad_output(
+def test_the_slope_after_the_op_is_its_grad_output(
     x: Tensor,
     backward_calls: list[tuple[str, Tensor]],
     assert_true: Callable[[Tensor | None, Tensor], None],

@@ -10,7 +10,7 @@ from triton_grad.ops.gelu import gelu
 from triton_grad.oracle import gelu_backward_oracle
 
 
-def test_each_node_is_given_the_slopes_behind_it(
+def test_each_node_is_given_the_slopes_after_it(
     x: Tensor, assert_true: Callable[[Tensor | None, Tensor], None]
 ) -> None:
     loss = (2 * gelu(x) + 1).sum()

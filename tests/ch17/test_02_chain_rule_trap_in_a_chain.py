@@ -21,7 +21,7 @@ def gradient(op: Op, x: Tensor, slope: float) -> Tensor:
 
 # Powers of two, so that the ratio is exact in floating point.
 @pytest.mark.parametrize("slope", [1.0, 2.0, -8.0])
-def test_the_wrong_kernel_is_off_by_the_slope_behind_it(
+def test_the_wrong_kernel_is_off_by_the_slope_after_it(
     x: Tensor, slope: float
 ) -> None:
     right = gradient(gelu, x, slope)
