@@ -1,4 +1,4 @@
-"""next_functions has one entry for each tensor argument, and no other."""
+"""A custom op's node has one entry for each of its tensor arguments."""
 
 from typing import Any
 
@@ -26,14 +26,19 @@ class ScaledSum(torch.autograd.Function):
         return ctx.scale * grad_output, None, grad_output
 
 
+def entries(y: Any) -> list[str | None]:
+    """The nodes that the node of y points to."""
+    nodes = [node for node, _ in y.grad_fn.next_functions]
+    return [type(node).__name__ if node else None for node in nodes]
+
+
 x = torch.ones(6, device=DEVICE, requires_grad=True)
 constant = torch.ones(6, device=DEVICE)
 arguments = (square(x), 3.0, constant)
-y = ScaledSum.apply(*arguments)
-assert y is not None
-
-entries = y.grad_fn.next_functions
+found = entries(ScaledSum.apply(*arguments))
 print("arguments of forward:", len(arguments))
-print("entries:", len(entries))
-for position, (node, _) in enumerate(entries):
-    print(f"entry {position}:", type(node).__name__ if node else None)
+print("entries:", len(found))
+for position, name in enumerate(found):
+    print(f"entry {position}:", name)
+print("2 * square(x), entries:", entries(2 * square(x)))
+print("square(x) ** 2, entries:", entries(square(x) ** 2))

@@ -1,4 +1,4 @@
-"""A node knows its tensor arguments, in order, and nothing else."""
+"""A custom op's node knows its tensor arguments, in order, and no more."""
 
 from typing import Any
 
@@ -44,6 +44,14 @@ def test_a_tensor_without_gradient_has_an_empty_one(
     (first, _), (second, _) = y.grad_fn.next_functions
     assert first is None
     assert second.variable is x
+
+
+def test_a_built_in_op_may_keep_an_empty_one_for_a_number(x: Tensor) -> None:
+    z = gelu(x)
+    scaled: Any = 3 * z
+    powered: Any = z**3
+    assert scaled.grad_fn.next_functions == ((z.grad_fn, 0), (None, 0))
+    assert powered.grad_fn.next_functions == ((z.grad_fn, 0),)
 
 
 def test_the_walk_keeps_the_number_of_the_argument(
