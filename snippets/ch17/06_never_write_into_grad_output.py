@@ -6,6 +6,8 @@
 # [tool.bookpress.loose]
 # "sum(), reusing branch, max abs diff" = 1.0
 # "weighted sum, reusing branch, max abs diff" = 1.0
+# "sibling written last, reusing branch, max abs diff" = 1.0
+# "sibling written last, its sibling, max abs diff" = 1.0
 # ///
 
 from typing import Any
@@ -28,21 +30,31 @@ torch.manual_seed(3)
 x = torch.randn(6).to(DEVICE)
 ones, ramp = torch.ones_like(x), torch.linspace(1, 2, 6).to(DEVICE)
 
-for name, weights in (("sum()", ones), ("weighted sum", ramp)):
+for case, weights, sibling_first in (
+    ("sum()", ones, True),
+    ("weighted sum", ramp, True),
+    ("sibling written last", ramp, False),
+):
     a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
-    sibling, reusing = square(b), TritonGELUOverwritesGradOutput.apply(a)
-    given: list[torch.Tensor] = []
-    for branch in (sibling, reusing):
+    if sibling_first:
+        sibling, reusing = square(b), TritonGELUOverwritesGradOutput.apply(a)
+    else:
+        reusing, sibling = TritonGELUOverwritesGradOutput.apply(a), square(b)
+    given: dict[str, torch.Tensor] = {}
+    for name, branch in (("reusing", reusing), ("sibling", sibling)):
         node: Any = branch.grad_fn
-        node.register_prehook(lambda grads, given=given: given.extend(grads))
+        node.register_prehook(
+            lambda grads, at=given, name=name: at.update({name: grads[0]})
+        )
     joined = reusing + sibling
     loss = joined.sum() if weights is ones else (weights * joined).sum()
     own, other = torch.autograd.grad(loss, (a, b))
 
-    one = given[0].data_ptr() == given[1].data_ptr()
-    print(f"{name}, both branches are given one tensor:", one)
-    print(f"{name}, its stride:", given[0].stride())
+    one = given["reusing"].data_ptr() == given["sibling"].data_ptr()
+    print(f"{case}, both branches are given one tensor:", one)
+    print(f"{case}, its stride:", given["reusing"].stride())
+    print(f"{case}, backwards ran:", ", then ".join(given))
     truth = gelu_backward_oracle(weights, x)
-    print(f"{name}, reusing branch, max abs diff:", max_abs_diff(own, truth))
+    print(f"{case}, reusing branch, max abs diff:", max_abs_diff(own, truth))
     truth = square_backward_oracle(weights, x)
-    print(f"{name}, its sibling, max abs diff:", max_abs_diff(other, truth))
+    print(f"{case}, its sibling, max abs diff:", max_abs_diff(other, truth))

@@ -1,4 +1,4 @@
-"""The same mistake with a PyTorch op: sum() refuses, other losses do not."""
+"""The same mistake with a PyTorch op: after sum() it is refused."""
 
 # /// script
 # [tool.bookpress]

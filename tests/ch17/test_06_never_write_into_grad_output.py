@@ -17,12 +17,16 @@ Op = Callable[[Tensor], Tensor]
 Launch = Callable[[Tensor, Tensor], Tensor]
 
 
-def two_branches(op: Op, x: Tensor, upstream: Tensor) -> tuple[Tensor, ...]:
-    """Gradients of an op and of a square that was written before it."""
+def two_branches(
+    op: Op, x: Tensor, upstream: Tensor, sibling_first: bool = True
+) -> tuple[Tensor, ...]:
+    """Gradients of an op and of a square, its sibling."""
     own, other = x.detach().requires_grad_(), x.detach().requires_grad_()
-    sibling = square(other)
-    joined = op(own) + sibling
-    return torch.autograd.grad(joined, (own, other), upstream)
+    if sibling_first:
+        sibling, branch = square(other), op(own)
+    else:
+        branch, sibling = op(own), square(other)
+    return torch.autograd.grad(branch + sibling, (own, other), upstream)
 
 
 def test_the_trap_spoils_its_sibling_and_not_itself(
@@ -40,6 +44,19 @@ def test_the_trap_spoils_its_sibling_and_not_itself(
     assert_true(other, square_backward_oracle(spoiled, leaf))
     truth = square_backward_oracle(weights, leaf)
     assert (other - truth).abs().max() > 1
+
+
+def test_a_sibling_that_was_written_last_is_right(
+    x: Tensor,
+    weights: Tensor,
+    assert_true: Callable[[Tensor | None, Tensor], None],
+) -> None:
+    upstream = weights.clone()
+    trap = TritonGELUOverwritesGradOutput.apply
+    _, other = two_branches(trap, x, upstream, sibling_first=False)
+    assert_true(other, square_backward_oracle(weights, x.detach()))
+    # By luck: the memory that it read was written over right after it.
+    assert not torch.equal(upstream, weights)
 
 
 def test_a_repeated_element_hides_it(

@@ -1,4 +1,4 @@
-"""PyTorch's in-place ops refuse a repeated element, and nothing else."""
+"""PyTorch refuses to write into a repeated element, not a dense one."""
 
 from collections.abc import Callable
 from typing import Any
