@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bookpress.definitions import Module
 from bookpress.errors import PressError, nearest
-from bookpress.pages import Fence, all_fences
+from bookpress.pages import Fence, all_fences, wrong_fence
 from bookpress.press import Press, Proof, read_values, value_of
 from bookpress.record import Recording, recordings
 from bookpress.snippet import (
@@ -20,7 +20,6 @@ from bookpress.snippet import (
 )
 from bookpress.standalone import chapters, standalone_jobs, write_all
 
-LANGUAGES = ("snippet", "kernel", "standalone")
 FAILS = re.compile(r"^Fails: (.+)$", re.MULTILINE)
 
 
@@ -70,7 +69,7 @@ class Book:
         press = Press(self.root, use_cache=use_cache, report=report)
         self.proofs = self._prove_snippets(press)
         self.programs = self._prove_programs(press)
-        self._refuse_idle_fences()
+        self._refuse_wrong_fences()
 
     @cached_property
     def fences(self) -> list[Fence]:
@@ -92,7 +91,7 @@ class Book:
     def _note_use(self, name: str, failure: str) -> None:
         """Note a snippet's failure at each place where a page shows it."""
         places = [
-            f"{fence.page}:{fence.line}"
+            fence.place
             for fence in self.fences
             if fence.language == "snippet"
             and name in map(plain_name, fence.body)
@@ -100,16 +99,10 @@ class Book:
         place = ", ".join(places) or "no page shows it"
         self.problems.append(Problem(place, failure))
 
-    def _refuse_idle_fences(self) -> None:
-        """markdown-exec shows a fence without `exec` as it is typed."""
-        self.problems += [
-            Problem(
-                f"{fence.page}:{fence.line}",
-                f'this {fence.language} shows nothing: it lacks exec="on"',
-            )
-            for fence in self.fences
-            if fence.language in LANGUAGES and "exec=" not in fence.options
-        ]
+    def _refuse_wrong_fences(self) -> None:
+        for fence in self.fences:
+            if wrong := wrong_fence(fence):
+                self.problems.append(Problem(fence.place, wrong))
 
     def _prove_programs(self, press: Press) -> dict[str, Proof]:
         if self.problems:

@@ -14,10 +14,11 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 
-from bookpress.book import LANGUAGES, Book, Problem
+from bookpress.book import Book, Problem
 from bookpress.errors import PressError
 from bookpress.fences import Fences
 from bookpress.maths import render_maths
+from bookpress.pages import LANGUAGES
 from bookpress.press import Proof
 
 log = logging.getLogger("mkdocs.plugins.bookpress")

@@ -3,8 +3,30 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
+from bookpress.errors import nearest
+
+LANGUAGES = ("snippet", "kernel", "standalone")
+# What markdown-exec and the highlighter understand in such a fence.
+OPTIONS = (
+    "exec",
+    "hl_lines",
+    "html",
+    "id",
+    "idprefix",
+    "linenums",
+    "result",
+    "source",
+    "tabs",
+    "title",
+    "updatetoc",
+    "width",
+)
+RESULTS = ("text", "mermaid")
+
+OPTION = re.compile(r"""([a-z_]+)=(["'])(.*?)\2(?=\s|$)""")
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)$")
 
 
@@ -25,6 +47,10 @@ class Fence:
     language: str
     options: str
     body: tuple[str, ...]
+
+    @property
+    def place(self) -> str:
+        return f"{self.page}:{self.line}"
 
 
 def fences(path: Path, root: Path) -> Iterator[Fence]:
@@ -47,3 +73,27 @@ def all_fences(root: Path) -> list[Fence]:
     """The fenced blocks of all pages of the book."""
     paths = sorted((root / "docs").rglob("*.md"))
     return [fence for path in paths for fence in fences(path, root)]
+
+
+def wrong_fence(fence: Fence) -> str | None:
+    """What is wrong with a fence's first line.
+
+    What SuperFences and markdown-exec cannot read there they pass over, and
+    the page shows the fence as it was typed.
+    """
+    if fence.language not in LANGUAGES:
+        if get_close_matches(fence.language, LANGUAGES, cutoff=0.7):
+            meant = nearest(fence.language, LANGUAGES)
+            return f"no fence is called {fence.language!r}: {meant}"
+        return None
+    given = {name: what for name, _, what in OPTION.findall(fence.options)}
+    if rest := OPTION.sub("", fence.options).strip():
+        return f'cannot read {rest!r}; an option is written name="value"'
+    for name in given.keys() - set(OPTIONS):
+        return f"unknown option {name!r}: {nearest(name, OPTIONS)}"
+    if given.get("exec") != "on":
+        return f'this {fence.language} shows nothing: it lacks exec="on"'
+    result = given.get("result", "text")
+    if result not in RESULTS:
+        return f"unknown result {result!r}: {nearest(result, RESULTS)}"
+    return None

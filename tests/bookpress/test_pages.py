@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from bookpress.pages import Fence, all_fences
+import pytest
+
+from bookpress.pages import Fence, all_fences, wrong_fence
 
 PAGE = """\
 # Title
@@ -64,3 +66,50 @@ def test_the_pages_come_in_order(
     write("docs/b.md", "```text\n```\n")
     write("docs/a/z.md", "```text\n```\n")
     assert [f.page for f in all_fences(root)] == ["docs/a/z.md", "docs/b.md"]
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ('snippet exec="on" source="above" result="text"', None),
+        ('kernel exec=\'on\' title="a = b" hl_lines="1 3"', None),
+        ('standalone exec="on"', None),
+        ("mermaid", None),
+        ("python", None),
+        ("", None),
+        ('snipet exec="on"', "is called 'snipet': did you mean 'snippet'?"),
+        ('{.kernel exec="on"}', "did you mean 'kernel'?"),
+        ("snippet", 'this snippet shows nothing: it lacks exec="on"'),
+        (
+            'kernel exec="off"',
+            'this kernel shows nothing: it lacks exec="on"',
+        ),
+        ("snippet exec=on", "cannot read 'exec=on'; an option is written "),
+        ('snippet exec="on" result=”text”', "cannot read 'result=”text”'"),
+        ('snippet exec="on" source', "cannot read 'source'"),
+        (
+            'snippet exec="on" sorce="above"',
+            "unknown option 'sorce': did you mean 'source'?",
+        ),
+        (
+            'snippet exec="on" result="mermiad"',
+            "unknown result 'mermiad': did you mean 'mermaid'?",
+        ),
+    ],
+)
+def test_a_mistake_in_a_fences_first_line_is_found(
+    root: Path,
+    write: Callable[[str, str], Path],
+    line: str,
+    wrong: str | None,
+) -> None:
+    write("docs/a.md", f"```{line}\nch01\n```\n")
+    (fence,) = all_fences(root)
+    found = wrong_fence(fence)
+    assert found == wrong or (wrong and wrong in (found or ""))
+
+
+def test_no_fence_of_the_book_is_taken_for_a_mistake() -> None:
+    found = all_fences(Path(__file__).parents[2])
+    assert len(found) > 20
+    assert [fence for fence in found if wrong_fence(fence)] == []
