@@ -1,4 +1,4 @@
-"""The unmasked kernel on ordinary memory, in eight fresh processes."""
+"""The unmasked kernel on ordinary memory, each time in a fresh process."""
 
 # /// script
 # requires-python = ">=3.11"
@@ -29,45 +29,48 @@ from triton_grad.traps.gelu_backward_kernel_no_mask import (
     triton_gelu_backward_no_mask,
 )
 
-HUNG = -1
+# By what subprocess returns; a shell shows 128 + the number of the signal.
+ENDINGS = {
+    0: "exit code 0, as if nothing were wrong",
+    -6: "exit code 134, aborted",
+    -11: "exit code 139, segmentation fault",
+}
+HUNG, OTHER = "hung, and was ended after 40 seconds", "another exit code"
 
 
-def run_unmasked(tensors_before: int) -> None:
+def run_unmasked(n: int, tensors_before: int) -> None:
     # Kept alive, so that other memory lies behind x in every process.
-    _made_before = [torch.empty(10000) for _ in range(tensors_before)]
+    _made_before = [torch.empty(n) for _ in range(tensors_before)]
     torch.manual_seed(0)
-    x = torch.randn(10000).to(DEVICE)
-    grad_output = torch.randn(10000).to(DEVICE)
+    x, grad_output = (torch.randn(n).to(DEVICE) for _ in range(2))
     grad_input = triton_gelu_backward_no_mask(grad_output, x, BLOCK=1024)
-    right = gelu_backward_oracle(grad_output, x)
-    diff = (grad_input - right).abs().max().item()
-    print("right" if diff < 1e-5 else "wrong", flush=True)
+    error = grad_input - gelu_backward_oracle(grad_output, x)
+    print("right" if error.abs().max() < 1e-5 else "wrong", flush=True)
 
 
-def run_in_a_fresh_process(tensors_before: int) -> tuple[int, str]:
-    command = [sys.executable, __file__, "unmasked", str(tensors_before)]
+def ending_and_output(n: int, before: int) -> tuple[str, str]:
+    command = [sys.executable, __file__, "unmasked", f"{n}", f"{before}"]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=40
         )
     except subprocess.TimeoutExpired as hung:
         return HUNG, (hung.stdout or b"").decode().strip()
-    code = done.returncode
-    return code if code >= 0 else 128 - code, done.stdout.strip()
+    return ENDINGS.get(done.returncode, OTHER), done.stdout.strip()
+
+
+def tally(group: str, n: int, runs: int) -> None:
+    with ThreadPoolExecutor(2) as two_at_a_time:
+        ends = two_at_a_time.map(ending_and_output, [n] * runs, range(runs))
+        endings, outputs = zip(*ends, strict=True)
+    print(f"{group}runs:", runs)
+    print(f"{group}had printed a right gradient:", outputs.count("right"))
+    for ending in (*ENDINGS.values(), HUNG, OTHER):
+        print(f"{group}{ending}:", endings.count(ending))
 
 
 if "unmasked" in sys.argv:
-    run_unmasked(int(sys.argv[-1]))
+    run_unmasked(int(sys.argv[-2]), int(sys.argv[-1]))
 else:
-    with ThreadPoolExecutor(2) as two_at_a_time:
-        ends = list(two_at_a_time.map(run_in_a_fresh_process, range(8)))
-    codes = [code for code, _ in ends]
-    said = [line for _, line in ends]
-    print("runs:", len(ends))
-    print("had printed a right gradient:", said.count("right"))
-    print("exit code 0, as if nothing were wrong:", codes.count(0))
-    print("exit code 134, aborted:", codes.count(134))
-    print("exit code 139, segmentation fault:", codes.count(139))
-    print("hung, and was ended after 40 seconds:", codes.count(HUNG))
-    others = [code for code in codes if code not in (0, 134, 139, HUNG)]
-    print("another exit code:", len(others))
+    tally("", n=10000, runs=8)
+    tally("n = 10239, ", n=10239, runs=4)
