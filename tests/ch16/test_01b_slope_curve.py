@@ -32,3 +32,10 @@ def test_the_slope_passes_one_and_is_greatest_at_the_root_of_two() -> None:
     assert peak > max(before, after)
     assert min(before, after) > 1
     assert abs(far - 1) < 1e-6
+
+
+def test_gelu_stays_below_the_line_that_it_comes_closer_to() -> None:
+    x = torch.linspace(0.1, 4.0, 40, dtype=torch.float64).to(DEVICE)
+    gap = x - triton_gelu_forward(x)
+    assert (gap > 0).all()
+    assert (gap[x > 1].diff() < 0).all()
