@@ -6,7 +6,6 @@
 # [tool.bookpress]
 # timeout = 300
 # devices = ["cuda"]
-# fails = "crash"
 # not-in-chapter-file = "It needs a GPU and NVIDIA's compute-sanitizer."
 # ///
 

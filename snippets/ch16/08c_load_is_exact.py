@@ -1,4 +1,4 @@
-"""Every 16-bit number, loaded and widened: nothing is lost."""
+"""Every 16-bit number, loaded and widened: which ones change."""
 
 import torch
 import triton
