@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from bookpress import worker
+from bookpress import landlock, worker
 from bookpress.snippet import SCRIPT_BLOCK
 from bookpress.sources import first_party_files
 
@@ -69,7 +69,8 @@ def _hash_files(files: Iterable[Path], root: Path) -> str:
 
 @cache
 def _press_source() -> str:
-    return Path(worker.__file__).read_text("utf-8")
+    files = (worker.__file__, landlock.__file__)
+    return "".join(Path(file).read_text("utf-8") for file in files)
 
 
 def run_digest(

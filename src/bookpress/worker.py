@@ -38,6 +38,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from bookpress.landlock import can_lock, write_only_below
+
 PRELOAD = ("numpy", "torch", "triton", "triton.language")
 PRELOAD_INTERPRETER = ("triton.runtime.interpreter",)
 OUTPUT_LIMIT = 200_000
@@ -353,7 +355,7 @@ def _end_children() -> None:
 def _run_file(
     request: Request, folder: str, output: int, notes: int
 ) -> NoReturn:
-    """Become `python FILE`: nothing of the press is left but the guard."""
+    """Become `python FILE`: nothing of the press is left but its guards."""
     os.setsid()
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -362,6 +364,7 @@ def _run_file(
     _set_streams()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _set_path(request)
+    _lock_folders(folder)
     _guard_tree(Path(request.root), lambda note: _note(notes, note))
     code = _run_to_end(request.path, notes)
     with contextlib.suppress(OSError, ValueError):  # it may have closed it
@@ -401,6 +404,16 @@ def _set_path(request: Request) -> None:
     inherited = os.environ["PYTHONPATH"].split(os.pathsep)
     others = [p for p in inherited if p != source]
     os.environ["PYTHONPATH"] = os.pathsep.join([*packages, *others])
+
+
+def _lock_folders(folder: str) -> None:
+    """Let the file write into its own folder only, by whatever means.
+
+    Not on a GPU: its compiler and its driver keep caches of their own.
+    """
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
+    if "TRITON_INTERPRET" in os.environ and can_lock():
+        write_only_below([folder, "/dev", "/proc"])
 
 
 def _guard_tree(root: Path, note: Callable[[str], None]) -> None:

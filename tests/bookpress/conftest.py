@@ -142,16 +142,15 @@ def interrupt(
 ) -> Iterator[Callable[..., tuple[int, str, float]]]:
     """Start a command and, once its snippet runs, send it a signal.
 
-    The snippet is `sleeps`, which tells that it runs by making a file.
+    The snippet is `sleeps`, which tells that it runs by a file in its folder.
     """
-    begun = tmp_path / "begun"
-    source = f"""
+    source = """
         '''Sleeps, and so does what it starts.'''
         import pathlib, subprocess, time
 
         subprocess.Popen(["sleep", "600"], start_new_session=True)
         subprocess.Popen(["sleep", "600"])
-        pathlib.Path({str(begun)!r}).touch()
+        pathlib.Path("begun").touch()
         time.sleep(600)
     """
     write_files(root, {"snippets/ch01/01_sleeps.py": source})
@@ -163,10 +162,11 @@ def interrupt(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
             # Tests that run in the background of a shell ignore it.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
-        wait_until(begun.exists)
+        wait_until(lambda: any(tmp_path.glob("bookpress-*/begun")))
         assert len(processes()) >= 5  # press, server, both of the run, sleeps
         begin = time.monotonic()
         process.send_signal(number)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bookpress.landlock import can_lock
 from bookpress.worker import OUTPUT_LIMIT, Request, Run, Server
 
 pytestmark = pytest.mark.xdist_group("worker")
@@ -256,16 +257,84 @@ def test_writing_into_the_project_is_refused_and_told(
     assert (project / "pyproject.toml").read_text().count("\n") == 3
 
 
-def test_reading_the_project_and_writing_elsewhere_is_no_fault(
-    run_file: RunSource, project: Path, tmp_path: Path
+def test_reading_the_project_and_writing_into_its_own_folder_is_no_fault(
+    run_file: RunSource, project: Path
 ) -> None:
     run = run_file(
+        "import multiprocessing, os, subprocess, tempfile\n"
         f"print(len(open({str(project)!r} + '/pyproject.toml').read()))\n"
-        "open('here.txt', 'w').write('x')\n"
-        f"open({str(tmp_path)!r} + '/there.txt', 'w').write('x')\n"
+        "os.mkdir('here')\n"
+        "open('here/a.txt', 'w').write('x')\n"
+        "os.rename('here/a.txt', 'b.txt')\n"
+        "tempfile.TemporaryFile().write(b'x')\n"
+        "subprocess.run('mktemp > /dev/null', shell=True, check=True)\n"
+        "multiprocessing.Lock()\n"  # lies in /dev/shm
     )
-    assert (run.ending, run.faults) == ("finished", ())
-    assert (tmp_path / "there.txt").read_text() == "x"
+    assert (run.ending, run.faults) == ("finished", ()), run.output
+
+
+# None of these is seen by Python's audit events.
+C_WRITES = {
+    "a child": "subprocess.run(['touch', new])",
+    "a child's child": "os.system('rm -r ' + root + '/src/kernels')",
+    "a database": "sqlite3.connect(new).execute('create table t (x)')",
+    "make": "libc.creat(new.encode(), 0o600)",
+    "write": "libc.write(libc.open(old, os.O_WRONLY), b'x', 1)",
+    "truncate": "libc.truncate(old, 0)",
+    "rename": "libc.rename(os.fsencode(root + '/src'), b'moved')",
+    "link": "libc.link(old, new.encode())",
+    "mkdir": "libc.mkdir(new.encode(), 0o700)",
+    "remove": "libc.unlink(old)",
+}
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """All that is in it, but for the file that is run."""
+    return {
+        path: path.read_bytes() if path.is_file() else b""
+        for path in folder.rglob("*")
+        if path.name != "file.py"
+    }
+
+
+@pytest.mark.skipif(not can_lock(), reason="this kernel has no Landlock")
+@pytest.mark.parametrize("how", C_WRITES)
+def test_what_is_not_python_cannot_write_into_the_project(
+    run_file: RunSource, project: Path, how: str
+) -> None:
+    before = contents(project)
+    run_file(
+        "import ctypes, os, sqlite3, subprocess\n"
+        "libc = ctypes.CDLL(None)\n"
+        f"root, new = {str(project)!r}, {str(project / how)!r}\n"
+        "old = os.fsencode(root + '/pyproject.toml')\n"
+        f"{C_WRITES[how]}\n"
+    )
+    assert contents(project) == before
+
+
+def test_without_landlock_the_guard_of_python_is_left(
+    project: Path, tmp_path: Path, press_environment: dict[str, str]
+) -> None:
+    # As in a kernel that is too old: the server is told that it cannot.
+    (tmp_path / "numpy.py").write_text(
+        "import bookpress.landlock as it\nit._call = lambda *_: 2\n"
+    )
+    path = f"{tmp_path}:{press_environment['PYTHONPATH']}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", path)
+        server = Server("interpreter", press_environment)
+    file = project / "snippets" / "old.py"
+    file.write_text(
+        f"open({str(tmp_path / 'there')!r}, 'w')\nopen(__file__, 'a')"
+    )
+    run = server.result(
+        server.start(Request(str(file), str(project), False, 60))
+    )
+    server.close()
+    assert (tmp_path / "there").exists()
+    assert run.ending == "raised"
+    assert run.faults == ("tried to write into the project: snippets/old.py",)
 
 
 def test_a_file_runs_in_an_empty_folder_that_goes_away(
@@ -488,23 +557,23 @@ def test_no_process_is_left_when_the_server_is_closed(
     eventually: Callable[..., None],
 ) -> None:
     before = processes()
-    server = Server("interpreter", press_environment)
-    path, begun = project / "snippets" / "long.py", tmp_path / "begun"
+    environment = {**press_environment, "TMPDIR": str(tmp_path)}
+    server = Server("interpreter", environment)
+    path = project / "snippets" / "long.py"
     # Its folder takes a while to remove.
     path.write_text(
-        "import os, pathlib, time\n"
+        "import pathlib, time\n"
         "for number in range(5000):\n"
         "    pathlib.Path(str(number)).touch()\n"
-        f"os.symlink(os.getcwd(), {str(begun)!r})\n"
         "time.sleep(60)\n"
     )
     request = Request(str(path), str(project), False, 60)
     connection = server.start(request)
-    eventually(begun.is_symlink)
+    eventually(lambda: any(tmp_path.glob("bookpress-*/4999")))
     connection.close()
     server.close()
     assert processes() == before
-    assert not begun.readlink().exists()
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_server_that_cannot_start_says_so(
