@@ -9,7 +9,13 @@ from pathlib import Path
 
 from bookpress.definitions import Module
 from bookpress.errors import PressError, nearest
-from bookpress.pages import Fence, all_fences, wrong_fence
+from bookpress.pages import (
+    LANGUAGES,
+    Fence,
+    all_fences,
+    all_values,
+    wrong_fence,
+)
 from bookpress.press import Press, Proof, read_values, value_of
 from bookpress.record import Recording, recordings
 from bookpress.snippet import (
@@ -18,9 +24,18 @@ from bookpress.snippet import (
     find_snippet,
     plain_name,
 )
-from bookpress.standalone import chapters, standalone_jobs, write_all
+from bookpress.standalone import (
+    UnwritableError,
+    chapters,
+    standalone_jobs,
+    write_all,
+)
 
 FAILS = re.compile(r"^Fails: (.+)$", re.MULTILINE)
+
+
+class UnprovenError(PressError):
+    """Something cannot be shown, for a problem that the book has noted."""
 
 
 @dataclass(frozen=True)
@@ -89,15 +104,19 @@ class Book:
             return True  # proving it tells what is wrong with its metadata
 
     def _note_use(self, name: str, failure: str) -> None:
-        """Note a snippet's failure at each place where a page shows it."""
+        """Note what is wrong with a snippet or a chapter where it is used."""
         places = [
             fence.place
             for fence in self.fences
-            if fence.language == "snippet"
+            if fence.language in LANGUAGES
             and name in map(plain_name, fence.body)
+        ] or [
+            place
+            for snippet, place in all_values(self.root)
+            if plain_name(snippet) == name
         ]
-        place = ", ".join(places) or "no page shows it"
-        self.problems.append(Problem(place, failure))
+        for place in places or ["no page shows it"]:
+            self.problems.append(Problem(place, failure))
 
     def _refuse_wrong_fences(self) -> None:
         for fence in self.fences:
@@ -109,14 +128,15 @@ class Book:
             return {}  # a program of broken parts tells nothing new
         try:
             write_all(self.root, self.standalone)
-            jobs = standalone_jobs(self.root, self.standalone)
-        except PressError as error:
-            self.problems.append(Problem("standalone", str(error)))
+        except UnwritableError as error:
+            for name, reason in error.reasons.items():
+                self._note_use(name, reason)
             return {}
-        proofs = press.run(jobs)
+        proofs = press.run(standalone_jobs(self.root, self.standalone))
         for proof in proofs:
+            name = plain_name(proof.name.removeprefix("standalone/"))
             for failure in proof.failures:
-                self.problems.append(Problem(proof.name, failure))
+                self._note_use(name, failure)
         return {proof.name: proof for proof in proofs}
 
     def snippet(self, name: str) -> Snippet:
@@ -134,6 +154,8 @@ class Book:
         snippet = self.snippet(name)
         if device == "interpreter":
             proof = self.proofs.get(snippet.name)
+            if proof and proof.failures and not proof.drifted:
+                raise UnprovenError(f"{snippet.relative} failed")
             if proof is None or proof.run is None:
                 raise PressError(f"{snippet.relative} has no run")
             exit_code = str(proof.run.exit_code)
@@ -229,20 +251,24 @@ class Book:
 
         Raises:
             PressError: there is no such chapter.
+            UnprovenError: no program was run, for what else is wrong.
         """
         valid = chapters(self.root)
         if name not in valid:
             raise PressError(f"no chapter {name!r}: {nearest(name, valid)}")
         proof = self.programs.get(f"standalone/{name}.py")
         if proof is None:
-            raise PressError(f"the complete program of {name} was not run")
+            raise UnprovenError(f"no program of {name} was run")
         return proof
 
     def verdict(self) -> str | None:
         """All that is wrong, as one message; None if nothing is."""
         if not self.problems:
             return None
-        count = len(self.problems)
+        places: dict[str, dict[str, None]] = {}
+        for problem in self.problems:
+            places.setdefault(problem.message, {})[problem.place] = None
+        count = len(places)
         head = f"{count} problem{'s' if count > 1 else ''} in the book"
-        parts = [f"{p.place}\n  {p.message}" for p in self.problems]
+        parts = [f"{', '.join(at)}\n  {what}" for what, at in places.items()]
         return "\n\n".join([head, *parts])

@@ -10,6 +10,10 @@ from bookpress.errors import PressError
 from bookpress.snippet import LINT_REMARK, SCRIPT_BLOCK
 from bookpress.sources import is_type_checking, module_file, parse
 
+# What a local name is imported as: (module, name), for a whole module
+# (module, ""). Several are `import a` and `import a.b`, which both bind a.
+Meanings = frozenset[tuple[str, str]]
+
 
 class Module:
     """One file of the project, as definitions that can be written out."""
@@ -23,7 +27,7 @@ class Module:
         self.definitions: dict[str, ast.stmt] = {}
         self.statements: list[ast.stmt] = []
         self.inside: dict[str, str] = {}
-        self.outside: dict[str, tuple[str, str]] = {}
+        self.outside: dict[str, Meanings] = {}
         for node in self.tree.body:
             self._sort(node)
 
@@ -44,16 +48,26 @@ class Module:
         if module_file(alias.name, self.root):
             raise self._form(node)
         local = alias.asname or alias.name.split(".")[0]
-        self.outside[local] = (alias.name, "")
+        self._add_outside(local, alias.name, "")
 
     def _add_member(self, node: ast.ImportFrom, alias: ast.alias) -> None:
         module = node.module or ""
+        if module == "__future__":
+            raise PressError(
+                f"{self.where}:{node.lineno}: `from __future__` must stand "
+                "first in a file, and standalone files are written from "
+                "several; leave it out"
+            )
         if not module_file(module, self.root):
-            self.outside[alias.asname or alias.name] = (module, alias.name)
+            self._add_outside(alias.asname or alias.name, module, alias.name)
         elif alias.asname or module_file(f"{module}.{alias.name}", self.root):
             raise self._form(node)
         else:
             self.inside[alias.name] = module
+
+    def _add_outside(self, local: str, module: str, name: str) -> None:
+        known = self.outside.get(local, frozenset())
+        self.outside[local] = known | {(module, name)}
 
     def _form(self, node: ast.stmt) -> PressError:
         return PressError(

@@ -13,7 +13,7 @@ from typing import Any
 from markdown_exec import base_format, code_block, tabbed
 from markupsafe import Markup
 
-from bookpress.book import Book, Problem
+from bookpress.book import Book, Problem, UnprovenError
 from bookpress.digest import versions
 from bookpress.errors import PressError
 from bookpress.press import Proof
@@ -54,6 +54,8 @@ class Fences:
         def guarded(*, code: str, **options: Any) -> Markup:
             try:
                 return formatter(code=code.strip(), **options)
+            except UnprovenError as error:
+                return _message(str(error))
             except PressError as error:
                 return self._note(code, str(error))
             except Exception as error:
@@ -69,7 +71,7 @@ class Fences:
     def note(self, pattern: str, message: str) -> Markup:
         """Note a problem with what matches on this page; show it there."""
         self._book.problems.append(Problem(self._place(pattern), message))
-        return Markup(f"<strong>{escape(message)}</strong>")
+        return _message(message)
 
     def _snippet(
         self, *, code: str, result: str, html: bool, **options: Any
@@ -113,7 +115,7 @@ class Fences:
         if not tabs:
             raise PressError(
                 f"{snippet.relative}: it runs on a GPU alone and nothing is "
-                "recorded; there: python -m bookpress record " + snippet.name
+                f"recorded; there: make record SNIPPETS={snippet.name}"
             )
         return tabbed(*tabs) if len(tabs) > 1 else tabs[0][1]
 
@@ -165,6 +167,10 @@ class Fences:
             for text, target in targets.items()
         )
         return f'<p class="snippet-links">{links}</p>\n\n'
+
+
+def _message(text: str) -> Markup:
+    return Markup(f"<strong>{escape(text)}</strong>")
 
 
 def _badge(fails: str | None) -> Markup:

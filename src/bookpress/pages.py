@@ -27,6 +27,9 @@ OPTIONS = (
 RESULTS = ("text", "mermaid")
 
 OPTION = re.compile(r"""([a-z_]+)=(["'])(.*?)\2(?=\s|$)""")
+VALUE = re.compile(
+    r"""\{\{\s*value\(\s*(?:snippet\s*=\s*)?(["'])(?P<snippet>.*?)\1"""
+)
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)$")
 
 
@@ -69,10 +72,23 @@ def fences(path: Path, root: Path) -> Iterator[Fence]:
             yield Fence(page, number, language, options, tuple(body))
 
 
+def all_pages(root: Path) -> list[Path]:
+    return sorted((root / "docs").rglob("*.md"))
+
+
 def all_fences(root: Path) -> list[Fence]:
     """The fenced blocks of all pages of the book."""
-    paths = sorted((root / "docs").rglob("*.md"))
-    return [fence for path in paths for fence in fences(path, root)]
+    return [fence for path in all_pages(root) for fence in fences(path, root)]
+
+
+def all_values(root: Path) -> Iterator[tuple[str, str]]:
+    """The snippets that prose reads a value of, each with its place."""
+    for path in all_pages(root):
+        text = path.read_text(encoding="utf-8")
+        for found in VALUE.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            page = path.relative_to(root).as_posix()
+            yield found["snippet"], f"{page}:{line}"
 
 
 def wrong_fence(fence: Fence) -> str | None:

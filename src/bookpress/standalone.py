@@ -11,11 +11,12 @@ import json
 import re
 import textwrap
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from bookpress.definitions import Module, names_in
+from bookpress.definitions import Meanings, Module, names_in
 from bookpress.errors import PressError
 from bookpress.expected import drift, write_whole
 from bookpress.press import Job, compare_with_record, indented
@@ -25,23 +26,48 @@ from bookpress.sources import module_file
 MARK = re.compile(r"^--- (\S+): .* ---$", re.MULTILINE)
 
 
+class UnwritableError(PressError):
+    """Programs that cannot be written.
+
+    Attributes:
+        reasons: What is wrong, by the program's name.
+    """
+
+    def __init__(self, reasons: dict[str, str]) -> None:
+        super().__init__("\n".join(dict.fromkeys(reasons.values())))
+        self.reasons = reasons
+
+
 @dataclass
 class Imports:
     """Imports from outside the project: what local name means what."""
 
-    meaning: dict[str, tuple[str, str]] = field(default_factory=dict)
+    meaning: dict[str, Meanings] = field(default_factory=dict)
 
-    def add(self, local: str, module: str, name: str, where: str) -> None:
-        known = self.meaning.setdefault(local, (module, name))
-        if known != (module, name):
+    def add(self, local: str, new: Meanings, where: str) -> None:
+        both = self.meaning.get(local, frozenset()) | new
+        self.meaning[local] = both
+        # `import torch` and `import torch.nn.functional` go together.
+        plain = {(module.split(".")[0], name) for module, name in both}
+        if len(both) > 1 and plain != {(local, "")}:
+            origins = " and from ".join(sorted({it for it, _ in both}))
             raise PressError(
-                f"{where}: {local!r} is imported from {module}, elsewhere "
-                f"from {known[0]}; a standalone file can have one of them"
+                f"{where}: {local!r} is imported from {origins}, here or "
+                "elsewhere; a standalone file can have one of them"
             )
+
+    def remove(self, others: "Imports") -> None:
+        for local in self.meaning.keys() & others.meaning.keys():
+            self.meaning[local] -= others.meaning[local]
 
     def lines(self) -> Iterator[str]:
         plain, members = [], {}
-        for local, (module, name) in self.meaning.items():
+        imports = [
+            (local, *meaning)
+            for local, meanings in self.meaning.items()
+            for meaning in meanings
+        ]
+        for local, module, name in imports:
             if not name:
                 short = local == module.split(".")[0]
                 plain.append(
@@ -76,10 +102,9 @@ class Program:
         for _, module in self.snippets:
             for name, home in module.inside.items():
                 self._want(home, name, module)
-            for local, (origin, name) in module.outside.items():
-                self.imports.add(local, origin, name, module.where)
-        for local in self.first.meaning:
-            self.imports.meaning.pop(local, None)
+            for local, meanings in module.outside.items():
+                self.imports.add(local, meanings, module.where)
+        self.imports.remove(self.first)
         self._refuse_clashes()
 
     def _load(self, name: str) -> Module:
@@ -101,7 +126,7 @@ class Program:
     def _use_statements(self, module: Module) -> None:
         for statement in module.statements:
             for name in names_in(statement) & module.outside.keys():
-                self.first.add(name, *module.outside[name], module.where)
+                self.first.add(name, module.outside[name], module.where)
 
     def _want(self, home: str, name: str, user: Module) -> None:
         module = self._load(home)
@@ -119,7 +144,7 @@ class Program:
             elif used in module.inside:
                 self._want(module.inside[used], used, module)
             elif used in module.outside:
-                self.imports.add(used, *module.outside[used], module.where)
+                self.imports.add(used, module.outside[used], module.where)
 
     def _refuse_clashes(self) -> None:
         home: dict[str, str] = dict.fromkeys(self.imports.meaning, "imports")
@@ -248,21 +273,35 @@ def chapters(root: Path) -> dict[str, list[Snippet]]:
     return found
 
 
+def _programs(root: Path) -> Iterator[tuple[str, Callable[[], str]]]:
+    for chapter, snippets in chapters(root).items():
+        for snippet in snippets:
+            yield snippet.name, partial(snippet_program, snippet)
+        yield chapter, partial(chapter_program, chapter, snippets)
+
+
 def write_all(root: Path, folder: Path) -> list[Path]:
     """Write every standalone file into a folder.
 
     Returns:
         The files: `ch16.py` for a chapter, `ch16/01_name.py` for a snippet.
+
+    Raises:
+        UnwritableError: some cannot be written; the others are.
     """
-    written = []
-    for chapter, snippets in chapters(root).items():
-        programs = {s.name: snippet_program(s) for s in snippets}
-        programs[chapter] = chapter_program(chapter, snippets)
-        for name, text in programs.items():
-            path = folder / f"{name}.py"
-            if not path.is_file() or path.read_text("utf-8") != text:
-                write_whole(path, text)
-            written.append(path)
+    written, reasons = [], {}
+    for name, program in _programs(root):
+        try:
+            text = program()
+        except PressError as error:
+            reasons[name] = str(error)
+            continue
+        path = folder / f"{name}.py"
+        if not path.is_file() or path.read_text("utf-8") != text:
+            write_whole(path, text)
+        written.append(path)
+    if reasons:
+        raise UnwritableError(reasons)
     return written
 
 
@@ -286,7 +325,10 @@ def _compare_chapter(
             if lines := drift(want, got, snippet.settings()):
                 failures.append(
                     f"standalone/{chapter}.py: the part {stem} prints "
-                    f"something else than the snippet:\n{indented(lines)}"
+                    f"something else than the snippet:\n{indented(lines)}\n"
+                    "    An example before it may have changed something "
+                    "global: undo it there, or give\n    one of them a "
+                    "`not-in-chapter-file`."
                 )
     return failures
 

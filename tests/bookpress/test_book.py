@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bookpress.book import Book
+from bookpress.book import Book, UnprovenError
 from bookpress.errors import PressError
 
 pytestmark = pytest.mark.xdist_group("book")
@@ -240,20 +240,27 @@ def test_a_failure_names_each_place_where_it_is_shown(
         | {
             "snippets/ch01/01_gelu.interpreter.out": "ratio: 1\n",
             "snippets/ch01/03_unseen.py": "'''U.'''\nprint('b: 2')\n",
+            "snippets/ch01/04_in_prose.py": "'''P.'''\nprint('b: 2')\n",
             "docs/chapters/02.md": "```snippet\nch01/01_gelu\n```\n",
+            "docs/chapters/03.md": """
+                # Three
+
+                It is {{ value('ch01/04_in_prose.py', "b") }}.
+                """,
         },
     )
     problems = problems_of(root)
-    place = (
-        "docs/chapters/01.md:3, docs/chapters/01.md:9, docs/chapters/02.md:1"
-    )
     assert set(problems) == {
-        place,
-        "no page shows it",
+        "docs/chapters/01.md:3",
+        "docs/chapters/01.md:9",
         "docs/chapters/02.md:1",
+        "docs/chapters/03.md:3",
+        "no page shows it",
     }
-    assert "the output is not the one in" in problems[place]
-    assert "no output is recorded" in problems["no page shows it"]
+    assert "the output is not the one in" in problems["docs/chapters/01.md:3"]
+    assert "the output is not the one in" in problems["docs/chapters/01.md:9"]
+    assert "03_unseen.py: no output" in problems["no page shows it"]
+    assert "04_in_prose.py: no output" in problems["docs/chapters/03.md:3"]
     idle = problems["docs/chapters/02.md:1"]
     assert idle == 'this snippet shows nothing: it lacks exec="on"'
 
@@ -276,24 +283,94 @@ def test_a_verdict_lists_all_problems(
     assert "ValueError: why" in parts[1]
 
 
-def test_a_program_that_cannot_be_written_is_a_problem(
+def test_every_program_that_cannot_be_written_is_a_problem_of_its_page(
     root: Path, make_project: MakeProject
 ) -> None:
+    aliased = """
+        '''Aliased.'''
+
+        from triton_grad.gelu import gelu as g
+
+        print("a: 1")
+        """
     make_project(
         root,
         FILES
         | {
-            "snippets/ch01/01_gelu.py": """
-                '''Gelu.'''
-
-                from triton_grad import gelu
-
-                print("ratio: 6422.1053752336")
-                print("count: 10")
-                print("words: not a number")
+            "snippets/ch01/03_aliased.py": aliased,
+            "snippets/ch01/03_aliased.interpreter.out": "a: 1\n",
+            "snippets/ch01/04_untitled.py": "print('a: 1')\n",
+            "snippets/ch01/04_untitled.interpreter.out": "a: 1\n",
+            "docs/chapters/02.md": """
+                ```snippet exec="on"
+                ch01/03_aliased
+                ```
+                ```snippet exec="on"
+                ch01/04_untitled
+                ```
+                ```standalone exec="on"
+                ch01
+                ```
                 """,
         },
     )
+    book = Book(root, lambda proof: None, use_cache=True)
+    head, *parts = (book.verdict() or "").split("\n\n")
+    assert head == "2 problems in the book"
+    assert parts[0].startswith(
+        "docs/chapters/02.md:1, docs/chapters/02.md:7\n"
+        "  snippets/ch01/03_aliased.py:3: write this import as"
+    )
+    assert parts[1].startswith(
+        "docs/chapters/02.md:4\n"
+        "  snippets/ch01/04_untitled.py: it has no docstring"
+    )
+    with pytest.raises(UnprovenError):
+        book.chapter("ch01")
+
+
+def test_one_mistake_in_a_kernels_file_is_one_problem(
+    root: Path, make_project: MakeProject
+) -> None:
+    broken = "def gelu(x:\n"
+    make_project(root, FILES | {"src/triton_grad/gelu.py": broken})
+    book = Book(root, lambda proof: None, use_cache=True)
+    assert len(book.problems) == 2
+    head, part = (book.verdict() or "").split("\n\n")
+    assert head == "1 problem in the book"
+    assert part.startswith(
+        "docs/chapters/01.md:3, docs/chapters/01.md:9\n"
+        "  src/triton_grad/gelu.py:1: "
+    )
+
+
+def test_a_program_that_fails_is_a_problem_where_it_is_shown(
+    root: Path, make_project: MakeProject
+) -> None:
+    first = "'''A.'''\nimport os\nos.environ['A'] = '1'\nprint('a: 1')\n"
+    second = "'''B.'''\nimport os\nprint('b:', os.getenv('A', '0'))\n"
+    make_project(
+        root,
+        {
+            "snippets/ch01/01_leaks.py": first,
+            "snippets/ch01/01_leaks.interpreter.out": "a: 1\n",
+            "snippets/ch01/02_victim.py": second,
+            "snippets/ch01/02_victim.interpreter.out": "b: 0\n",
+            "docs/a.md": '\n\n```standalone exec="on"\nch01\n```\n',
+        },
+    )
     problems = problems_of(root)
-    assert list(problems) == ["standalone"]
-    assert "snippets/ch01/01_gelu.py:3: write this" in problems["standalone"]
+    assert list(problems) == ["docs/a.md:1"]
+    (message,) = problems.values()
+    assert "standalone/ch01.py: the part 02_victim prints" in message
+    assert "An example before it may have changed something" in message
+
+
+def test_what_failed_gives_no_value_and_no_second_problem(
+    root: Path, make_project: MakeProject
+) -> None:
+    files = {"snippets/ch01/01_a.py": "'''A.'''\nprint('a: 1')\n1 / 0\n"}
+    make_project(root, files)
+    book = Book(root, lambda proof: None, use_cache=True)
+    with pytest.raises(UnprovenError, match=r"ch01/01_a\.py failed"):
+        book.value("ch01/01_a", "a")

@@ -75,12 +75,30 @@ def test_what_defines_nothing_is_a_statement(module: Module) -> None:
 def test_imports_are_ours_or_from_outside(module: Module) -> None:
     assert module.inside == {"launch": "kernels.launch"}
     assert module.outside == {
-        "os": ("os", ""),
-        "p": ("os.path", ""),
-        "pi": ("math", "pi"),
-        "two_pi": ("math", "tau"),
-        "TYPE_CHECKING": ("typing", "TYPE_CHECKING"),
+        "os": {("os", "")},
+        "p": {("os.path", "")},
+        "pi": {("math", "pi")},
+        "two_pi": {("math", "tau")},
+        "TYPE_CHECKING": {("typing", "TYPE_CHECKING")},
     }
+
+
+def test_a_package_and_a_module_of_it_are_both_imported(
+    root: Path, write: Callable[[str, str], Path]
+) -> None:
+    write("src/kernels/a.py", "import xml.dom\nimport xml\n")
+    module = Module(root / "src/kernels/a.py", root)
+    assert module.outside == {"xml": {("xml", ""), ("xml.dom", "")}}
+
+
+def test_an_import_of_the_future_is_refused_with_its_place(
+    root: Path, write: Callable[[str, str], Path]
+) -> None:
+    path = write(
+        "src/kernels/a.py", "import os\nfrom __future__ import division\n"
+    )
+    with pytest.raises(PressError, match=r"^src/kernels/a.py:2: .*leave it "):
+        Module(path, root)
 
 
 def test_a_text_has_decorators_and_comments_and_no_linter_remarks(

@@ -421,7 +421,7 @@ def test_a_wrong_book_fails_the_build_and_writes_no_site(
         (
             "docs/index.md:31",
             "snippets/ch01/06_gpu.py: it runs on a GPU alone and nothing is "
-            "recorded; there: python -m bookpress record ch01/06_gpu",
+            "recorded; there: make record SNIPPETS=ch01/06_gpu",
         ),
         (
             "docs/index.md:35",

@@ -11,7 +11,11 @@ import pytest
 from bookpress.errors import PressError
 from bookpress.press import Press
 from bookpress.snippet import Snippet
-from bookpress.standalone import standalone_jobs, write_all
+from bookpress.standalone import (
+    UnwritableError,
+    standalone_jobs,
+    write_all,
+)
 
 Write = Callable[[str, str], Path]
 
@@ -359,7 +363,11 @@ def test_a_library_module_that_a_program_cannot_have_fails(
         (
             "'''T.'''\nimport cmath as m\n"
             "from kernels.launch import launch\n",
-            "'m' is imported from ",
+            "'m' is imported from cmath and from math, here or elsewhere",
+        ),
+        (
+            "'''T.'''\nfrom __future__ import annotations\n",
+            "snippets/ch01/05_bad.py:2: `from __future__` must stand first",
         ),
         (
             "print('x: 1')\n",
@@ -380,6 +388,56 @@ def test_what_cannot_be_written_out_is_an_error_with_its_way_out(
     with pytest.raises(PressError) as caught:
         written()
     assert message in str(caught.value)
+
+
+def test_every_program_that_cannot_be_written_is_told_with_its_reason(
+    project: Path, write: Write, written: Callable[[], Path], tmp_path: Path
+) -> None:
+    write("snippets/ch01/05_bad.py", "'''T.'''\nimport kernels.launch\n")
+    write("snippets/ch02/01_bad.py", "print('x: 1')\n")
+    with pytest.raises(UnwritableError) as caught:
+        written()
+    reasons = caught.value.reasons
+    assert list(reasons) == ["ch01/05_bad", "ch01", "ch02/01_bad", "ch02"]
+    assert reasons["ch01"] == reasons["ch01/05_bad"]
+    assert str(caught.value).count("\n") == 1
+    assert (tmp_path / "alone/ch01/04_again.py").is_file()
+
+
+def test_a_package_and_a_module_of_it_go_together(
+    project: Path, write: Write, written: Callable[[], Path], tmp_path: Path
+) -> None:
+    write(
+        "snippets/ch01/05_xml.py",
+        """
+        '''T.'''
+
+        import xml
+        import xml.sax.saxutils
+
+        from kernels.xml import name
+
+        print("x:", xml.sax.saxutils.escape("<"), name())
+        """,
+    )
+    write(
+        "src/kernels/xml.py",
+        """
+        import os
+        import xml
+
+        os.environ["SCRATCH_XML"] = xml.__name__
+
+
+        def name():
+            return os.environ["SCRATCH_XML"]
+        """,
+    )
+    folder = written()
+    for path in ("ch01.py", "ch01/05_xml.py"):
+        done = run_alone(folder / path, tmp_path / "empty")
+        assert done.stdout.endswith("x: &lt; xml\n" + "\n" * (path[4] == "."))
+        assert (folder / path).read_text().count("import xml\n") == 1
 
 
 def test_nothing_is_written_for_a_project_without_snippets(
