@@ -10,6 +10,7 @@ from bookpress.errors import PressError
 from bookpress.expected import merged, write_whole
 from bookpress.press import Press, Proof
 from bookpress.snippet import Snippet, all_snippets, find_snippet
+from bookpress.sources import read_text
 
 EXAMPLES = """
 examples:
@@ -128,19 +129,25 @@ def accept(arguments: argparse.Namespace, root: Path) -> int:
     failed = 0
     for snippet in snippets:
         proof = proofs[snippet.name]
+        failures = proof.failures
         if proof.drifted:
-            _record(snippet, device, proof.output)
-        elif proof.failures:
+            failures = _record(snippet, device, proof.output)
+        if failures:
             failed += 1
-            print("", *proof.failures, sep="\n", file=sys.stderr)
+            print("", *failures, sep="\n", file=sys.stderr)
     return 1 if failed else 0
 
 
-def _record(snippet: Snippet, device: str, output: str) -> None:
+def _record(snippet: Snippet, device: str, output: str) -> tuple[str, ...]:
+    """Record an output; why it could not be."""
     path = snippet.output_path(device)
-    old = path.read_text(encoding="utf-8") if path.is_file() else ""
-    write_whole(path, merged(old, output, snippet.settings(device)))
+    try:
+        old = read_text(path, snippet.root) if path.is_file() else ""
+        write_whole(path, merged(old, output, snippet.settings(device)))
+    except (PressError, OSError) as error:
+        return (f"{snippet.relative}: not recorded: {error}",)
     print(f"recorded {path.relative_to(snippet.root)}")
+    return ()
 
 
 def list_snippets(arguments: argparse.Namespace, root: Path) -> int:
@@ -247,7 +254,7 @@ def main() -> int:
     arguments = parser().parse_args()
     try:
         return arguments.function(arguments, project_root())
-    except (PressError, ChildProcessError) as error:
+    except (PressError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

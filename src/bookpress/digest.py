@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bookpress import landlock, worker
 from bookpress.snippet import SCRIPT_BLOCK
-from bookpress.sources import first_party_files
+from bookpress.sources import first_party_files, read_text
 
 # What these variables say can change what a kernel computes.
 MATTERS = ("ATEN_", "CUDA_", "MKL_", "OMP_", "PYTORCH_", "TORCH", "TRITON_")
@@ -61,7 +61,7 @@ def _hash_files(files: Iterable[Path], root: Path) -> str:
     parts = []
     for file in files:
         text = SCRIPT_BLOCK.sub(
-            lambda block: "\n" * block[0].count("\n"), file.read_text("utf-8")
+            lambda block: "\n" * block[0].count("\n"), read_text(file, root)
         )
         parts += [file.relative_to(root).as_posix(), text]
     return _hash(*parts)

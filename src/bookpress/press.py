@@ -3,6 +3,7 @@
 import json
 import os
 import selectors
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -13,7 +14,7 @@ from bookpress.digest import environment, run_digest
 from bookpress.errors import PressError, nearest
 from bookpress.expected import drift, label_of, masked, write_whole
 from bookpress.snippet import Settings, Snippet
-from bookpress.sources import first_party_files
+from bookpress.sources import first_party_files, read_text
 from bookpress.worker import OUTPUT_LIMIT, Request, Run, Server
 
 SHOWN_LINES = 12
@@ -115,6 +116,7 @@ class Press:
         self.use_cache = use_cache
         self.report = report
         self._cache = self.root / ".bookpress" / "runs"
+        self._keeps = True
 
     def prove(self, snippets: Iterable[Snippet]) -> dict[str, Proof]:
         """Run snippets and compare with what is recorded; by name."""
@@ -156,9 +158,7 @@ class Press:
             else:
                 waiting.append((job, key))
         for job, key, run in self._run_all(waiting):
-            if not judge(job, run):
-                self._keep(key, run)
-            proofs[job.name] = self._judged(job, run, cached=False)
+            proofs[job.name] = self._proven(job, key, run)
         return [proofs[job.name] for job in jobs]
 
     def _digest(self, job: Job) -> str:
@@ -166,6 +166,23 @@ class Press:
         return run_digest(
             job.path, self.root, self.device, timeout, job.alone
         )
+
+    def _proven(self, job: Job, key: str, run: Run) -> Proof:
+        if self._changed(job, key):
+            error = PressError(
+                f"{job.name}: it, or a file that it imports, changed while "
+                "it was run; run it again"
+            )
+            return self._failed(job.name, error)
+        if not judge(job, run):
+            self._keep(key, run)
+        return self._judged(job, run, cached=False)
+
+    def _changed(self, job: Job, key: str) -> bool:
+        try:
+            return self._digest(job) != key
+        except PressError:
+            return True
 
     def _judged(self, job: Job, run: Run, cached: bool) -> Proof:
         wrong = judge(job, run)
@@ -214,7 +231,14 @@ class Press:
             return None
 
     def _keep(self, key: str, run: Run) -> None:
-        write_whole(self._cache / f"{key}.json", json.dumps(asdict(run)))
+        if not self._keeps:
+            return
+        text = json.dumps(asdict(run))
+        try:
+            write_whole(self._cache / f"{key}.json", text)
+        except OSError as error:  # it only saves time
+            self._keeps = False
+            print(f"warning: no run is kept: {error}", file=sys.stderr)
 
 
 @contextmanager
@@ -250,7 +274,10 @@ def compare_with_record(
             f"    Look at it: python -m bookpress run {snippet.name}\n"
             f"    If it is right: {accept}"
         ]
-    want = recorded.read_text(encoding="utf-8")
+    try:
+        want = read_text(recorded, snippet.root)
+    except PressError as error:
+        return [str(error)]
     lines = drift(want, output, snippet.settings(device))
     if not lines:
         return []

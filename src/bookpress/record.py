@@ -14,6 +14,7 @@ from bookpress.errors import PressError
 from bookpress.expected import write_whole
 from bookpress.press import Job, Press, Proof
 from bookpress.snippet import Snippet
+from bookpress.sources import read_text
 
 FACTS = {
     "gpu",
@@ -62,7 +63,8 @@ def recordings(snippet: Snippet) -> list[Recording]:
 
 
 def _read(path: Path, device: str, snippet: Snippet) -> Recording:
-    head, end, output = path.read_text(encoding="utf-8").partition("#\n")
+    text = read_text(path, snippet.root)
+    head, end, output = text.partition("#\n")
     lines = [line.removeprefix("# ") for line in head.splitlines()]
     facts = {key: what for key, _, what in (x.partition(": ") for x in lines)}
     if not end or not facts.keys() >= FACTS:

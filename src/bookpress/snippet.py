@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from bookpress.errors import PressError, nearest
+from bookpress.sources import read_text
 
 DEVICES = ("interpreter", "cuda")
 BLOCK_KEYS = ("dependencies", "requires-python", "tool")
+LONGEST = 3600  # seconds; what runs longer belongs in no build
 BADGES = ("wrong number", "crash", "refuses")
 
 # The regular expression of PEP 723's reference implementation, by its rule:
@@ -68,8 +70,8 @@ def _exit_code(value: Any) -> int:
 
 
 def _timeout(value: Any) -> float:
-    if _number(value) == 0:
-        raise TypeError("more than 0 seconds")
+    if not 0 < _number(value) <= LONGEST:
+        raise TypeError(f"more than 0 and at most {LONGEST} seconds")
     return float(value)
 
 
@@ -147,10 +149,7 @@ class Snippet:
 
     @cached_property
     def source(self) -> str:
-        try:
-            return self.path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise PressError(f"{self.relative}: {error}") from None
+        return read_text(self.path, self.root)
 
     @property
     def shown_source(self) -> str:

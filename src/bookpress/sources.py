@@ -13,19 +13,33 @@ from pathlib import Path
 from bookpress.errors import PressError
 
 
+def read_text(path: Path, root: Path) -> str:
+    """The text of one of the project's files.
+
+    Raises:
+        PressError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise PressError(f"{path.relative_to(root)}: {error}") from None
+    except OSError as error:
+        where = path.relative_to(root)
+        raise PressError(f"{where}: {error.strerror}") from None
+
+
 def parse(path: Path, root: Path) -> ast.Module:
     """Parse a file; the tree is shared, and is not to be changed.
 
     Raises:
-        PressError: it is no valid Python.
+        PressError: it cannot be read, or is no valid Python.
     """
-    where = path.relative_to(root)
+    text = read_text(path, root)
     try:
-        return _tree(path.read_text(encoding="utf-8"))
+        return _tree(text)
     except SyntaxError as error:
+        where = path.relative_to(root)
         raise PressError(f"{where}:{error.lineno}: {error.msg}") from None
-    except UnicodeDecodeError as error:
-        raise PressError(f"{where}: {error}") from None
 
 
 @cache

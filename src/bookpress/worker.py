@@ -43,6 +43,7 @@ from bookpress.landlock import can_lock, write_only_below
 PRELOAD = ("numpy", "torch", "triton", "triton.language")
 PRELOAD_INTERPRETER = ("triton.runtime.interpreter",)
 OUTPUT_LIMIT = 200_000
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 IOLBF = 1
 READY = b"ready"
@@ -138,9 +139,17 @@ class Server:
         with connection, connection.makefile("rb") as stream:
             data = stream.read()
         if not data:
-            raise ChildProcessError(self._obituary())
+            return self._unwatched()
         fields = json.loads(data)
         return Run(**{**fields, "faults": tuple(fields["faults"])})
+
+    def _unwatched(self) -> Run:
+        """A run whose supervisor has ended without a word."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)  # if it has ended, it may take a moment
+            raise ChildProcessError(self._obituary())
+        fault = "ended the process that watches over it"
+        return Run("died", 128 + signal.SIGKILL, "", 0.0, (fault,))
 
     def _obituary(self) -> str:
         code = self._process.poll()
@@ -357,6 +366,8 @@ def _run_file(
 ) -> NoReturn:
     """Become `python FILE`: nothing of the press is left but its guards."""
     os.setsid()
+    # Without its supervisor nobody would end it.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.close(output)

@@ -167,6 +167,32 @@ def test_accept_does_not_record_what_failed(
     assert done.stdout == "recorded snippets/ch02/01_b.interpreter.out\n"
 
 
+def test_accept_goes_on_after_an_output_that_cannot_be_written(
+    project: Path, command: Command, write: Write
+) -> None:
+    for name in ("a_folder", "b_bytes"):
+        write(f"snippets/ch01/{name}.py", "print('a: 2')\n")
+    (project / "snippets/ch01/a_folder.interpreter.out").mkdir()
+    bytes_ = project / "snippets/ch01/b_bytes.interpreter.out"
+    bytes_.write_bytes(b"a: \xff\n")
+    done = command("bookpress", "accept")
+    assert done.returncode == 1
+    assert "snippets/ch01/a_folder.py: not recorded: " in done.stderr
+    assert "snippets/ch01/b_bytes.py: not recorded: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == "recorded snippets/ch02/01_b.interpreter.out\n"
+    assert bytes_.read_bytes() == b"a: \xff\n"
+
+
+def test_a_fault_of_the_machine_is_one_line(
+    project: Path, command: Command
+) -> None:
+    done = command("bookpress", "standalone", "pyproject.toml")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
 def test_list_is_json_on_demand(project: Path, command: Command) -> None:
     done = command("bookpress", "list", "--json")
     assert done.returncode == 0

@@ -1,6 +1,7 @@
 """The press on a whole project: every way in which a snippet can be wrong."""
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -11,6 +12,7 @@ import pytest
 from bookpress.errors import PressError
 from bookpress.press import Press, Proof, read_values, value_of
 from bookpress.snippet import Snippet, all_snippets
+from bookpress.worker import Run, Server
 
 pytestmark = pytest.mark.xdist_group("press")
 
@@ -119,7 +121,7 @@ WRONG = {
     ),
     "has_a_bad_value": (
         f"{settings('timeout = 0')}print('a: 1')",
-        "timeout = 0 in [tool.bookpress]: it takes more than 0 seconds",
+        "timeout = 0 in [tool.bookpress]: it takes more than 0 and ",
     ),
     "has_bad_toml": (
         f"{settings('timeout = = 0')}print('a: 1')",
@@ -345,6 +347,67 @@ def test_a_broken_file_of_the_cache_is_a_miss(
     assert ran(prove()) == set()
 
 
+def test_a_file_that_changes_during_its_run_is_not_proven(
+    project: Path, prove: Prove, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = Server.result
+
+    def result_and_edit(server: Server, connection: socket.socket) -> Run:
+        write("src/kernels/square.py", "def square(): return 2\n")
+        return result(server, connection)
+
+    monkeypatch.setattr(Server, "result", result_and_edit)
+    proofs = prove()
+    failed = {name for name, proof in proofs.items() if proof.failures}
+    assert failed == {"ch01/02_square", "ch01/03_both"}
+    assert proofs["ch01/02_square"].failures == (
+        "snippets/ch01/02_square.py: it, or a file that it imports, changed "
+        "while it was run; run it again",
+    )
+    monkeypatch.undo()
+    assert ran(prove()) == {"02_square", "03_both"}
+    write("src/kernels/square.py", "def square(): ...\n")
+    assert ran(prove()) == {"02_square", "03_both"}
+
+
+def test_a_file_that_vanishes_during_its_run_is_not_proven(
+    project: Path, prove: Prove, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = Server.result
+
+    def result_and_remove(server: Server, connection: socket.socket) -> Run:
+        (project / "snippets/ch01/04_none.py").unlink(missing_ok=True)
+        return result(server, connection)
+
+    monkeypatch.setattr(Server, "result", result_and_remove)
+    proofs = prove()
+    failed = {name for name, proof in proofs.items() if proof.failures}
+    assert failed == {"ch01/04_none"}
+
+
+def test_without_a_place_for_the_cache_all_are_proven(
+    project: Path, prove: Prove, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / ".bookpress").touch()
+    assert ran(prove()) == EVERY
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning.startswith("warning: no run is kept: ")
+    assert ".bookpress" in warning
+
+
+def test_a_record_that_is_not_utf8_is_a_failure(
+    project: Path, prove: Prove
+) -> None:
+    record = project / "snippets/ch01/04_none.interpreter.out"
+    record.write_bytes(b"a: \xff\n")
+    proofs = prove()
+    (failure,) = proofs["ch01/04_none"].failures
+    assert failure.startswith(
+        "snippets/ch01/04_none.interpreter.out: 'utf-8' codec can't decode"
+    )
+    assert proofs["ch01/01_gelu"].failures == ()
+
+
 def test_a_cache_file_that_was_cut_off_is_a_miss(
     project: Path, prove: Prove
 ) -> None:
@@ -383,6 +446,31 @@ def test_addresses_and_the_projects_folder_are_not_in_an_output(
     assert output == (
         "at: <object object at 0x…>\nin: snippets/ch01/04_none.py\n"
     )
+
+
+def test_a_file_that_ends_its_supervisor_fails_by_name(
+    project: Path,
+    prove: Prove,
+    write: Write,
+    mark: str,
+    processes: Callable[[], list[int]],
+    eventually: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Nobody is left to remove the folder of the run.
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    write(
+        "snippets/ch01/04_none.py",
+        "import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(60)\n",
+    )
+    proofs = prove()
+    failed = {name for name, proof in proofs.items() if proof.failures}
+    assert failed == {"ch01/04_none"}
+    assert proofs["ch01/04_none"].failures[0] == (
+        "snippets/ch01/04_none.py: it ended the process that watches over it"
+    )
+    eventually(lambda: processes() == [], 5)
 
 
 def test_a_server_that_dies_is_an_error(
