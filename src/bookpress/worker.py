@@ -256,7 +256,7 @@ def _watch(
         os.kill(pid, signal.SIGKILL)  # what it started follows below
     _, status = os.waitpid(pid, 0)
     seconds = time.monotonic() - begin
-    left = [] if stopped else _children()
+    left = [] if stopped else _left_behind()
     _end_children()
     _drain(output, printed)
     if stopped == "unwanted":
@@ -336,8 +336,20 @@ def _child_pids() -> list[int]:
     return [int(pid) for pid in listing.split()]
 
 
+def _left_behind() -> list[str]:
+    """What the run has left; what is just ending is given its time.
+
+    multiprocessing's resource tracker ends a moment after the program.
+    """
+    patience = time.monotonic() + 1
+    while (names := _children()) and time.monotonic() < patience:
+        time.sleep(0.01)
+    return names
+
+
 def _children() -> list[str]:
-    """The command lines of what the run has left behind."""
+    """The command lines of the processes that live."""
+    own = Path("/proc/self/cmdline").read_bytes()
     names = []
     for pid in _child_pids():
         with contextlib.suppress(OSError):
@@ -346,7 +358,8 @@ def _children() -> list[str]:
                 continue
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
             words = command.replace(b"\0", b" ").decode(errors="replace")
-            names.append(words.strip()[:80] or str(pid))
+            name = words.strip()[:80] or str(pid)
+            names.append("a fork of itself" if command == own else name)
     return names
 
 

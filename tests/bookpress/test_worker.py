@@ -205,6 +205,31 @@ def test_a_process_left_behind_is_a_fault_and_is_ended(
     nothing_left()
 
 
+def test_a_fork_left_behind_is_called_so(
+    run_file: RunSource, nothing_left: Callable[[], None]
+) -> None:
+    run = run_file("import os, time\nif os.fork() == 0: time.sleep(60)\n")
+    assert run.faults == ("left a child process behind: a fork of itself",)
+    nothing_left()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        # The resource tracker of multiprocessing ends after the program.
+        "from multiprocessing.shared_memory import SharedMemory\n"
+        "memory = SharedMemory(create=True, size=8)\n"
+        "memory.close()\n"
+        "memory.unlink()\n",
+        "import subprocess\nsubprocess.Popen(['sleep', '0.2'])\n",
+    ],
+)
+def test_a_child_that_is_just_ending_is_no_fault(
+    run_file: RunSource, source: str
+) -> None:
+    assert run_file(source).faults == ()
+
+
 def test_a_child_that_ended_is_no_fault(run_file: RunSource) -> None:
     run = run_file(
         "import subprocess, time\n"
