@@ -4,12 +4,14 @@ import hashlib
 import json
 import os
 import platform
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from bookpress import landlock, worker
+from bookpress.errors import PressError
 from bookpress.snippet import SCRIPT_BLOCK
 from bookpress.sources import first_party_files, read_text
 
@@ -38,10 +40,23 @@ def environment(device: str) -> dict[str, str]:
 
 @cache
 def versions() -> Mapping[str, str]:
-    """The versions a run depends on."""
-    packages = ("torch", "triton", "numpy")
-    found = {name: version(name) for name in packages}
-    return {"python": platform.python_version(), **found}
+    """The versions a run depends on.
+
+    Raises:
+        PressError: torch or triton is missing.
+    """
+    found = {"python": platform.python_version()}
+    for name in ("torch", "triton", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            if name == "numpy":  # a GPU does without
+                continue
+            raise PressError(
+                f"{name} is not installed for {sys.executable}; "
+                "`make site` makes a Python that has it: .venv/bin/python"
+            ) from None
+    return found
 
 
 def _hash(*parts: str) -> str:

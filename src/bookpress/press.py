@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from bookpress.digest import environment, run_digest
+from bookpress.digest import environment, run_digest, versions
 from bookpress.errors import PressError, nearest
 from bookpress.expected import drift, label_of, masked, write_whole
 from bookpress.snippet import Settings, Snippet
@@ -111,6 +111,7 @@ class Press:
         report: Callable[[Proof], None] = lambda proof: None,
     ) -> None:
         first_party_files.cache_clear()
+        versions()  # what is missing fails here, not for every file
         self.root = root.resolve()
         self.device = device
         self.use_cache = use_cache

@@ -5,6 +5,7 @@ Recording needs torch, triton and the standard library alone.
 
 import datetime
 import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,11 @@ from bookpress.press import Job, Press, Proof
 from bookpress.snippet import Snippet
 from bookpress.sources import read_text
 
+# In a process of its own: the press itself imports no torch.
+GPU_OR_NONE = """
+from torch import cuda
+print(cuda.get_device_name() if cuda.is_available() else "none")
+"""
 FACTS = {
     "gpu",
     "driver",
@@ -87,12 +93,24 @@ def _ask(*command: str) -> str:
     return done.stdout.strip().splitlines()[0]
 
 
+def _gpu() -> str:
+    """The name of the GPU that torch uses: the snippets run on that one."""
+    name = _ask(sys.executable, "-P", "-c", GPU_OR_NONE)
+    if name == "none":
+        raise PressError(
+            f"torch finds no GPU here ({sys.executable}); outputs are "
+            "recorded on a machine with one"
+        )
+    return name
+
+
 def _facts(root: Path, commit: str | None) -> dict[str, str]:
-    query = ("nvidia-smi", "--format=csv,noheader")
+    found = versions()  # first: what is missing here is said best there
+    driver = ("nvidia-smi", "--format=csv,noheader")
     return {
-        "gpu": _ask(*query, "--query-gpu=name"),
-        "driver": _ask(*query, "--query-gpu=driver_version"),
-        **versions(),
+        "gpu": _gpu(),
+        "driver": _ask(*driver, "--query-gpu=driver_version"),
+        **found,
         "commit": commit
         or _ask("git", "-C", str(root), "rev-parse", "--short", "HEAD"),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),

@@ -40,8 +40,8 @@ from typing import Any, NoReturn
 
 from bookpress.landlock import can_lock, write_only_below
 
-PRELOAD = ("numpy", "torch", "triton", "triton.language")
-PRELOAD_INTERPRETER = ("triton.runtime.interpreter",)
+PRELOAD = ("torch", "triton", "triton.language")
+PRELOAD_INTERPRETER = ("numpy", "triton.runtime.interpreter")
 OUTPUT_LIMIT = 200_000
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36

@@ -1,12 +1,14 @@
 """The key of a run changes with all that its output depends on."""
 
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
 from bookpress import digest
 from bookpress.digest import environment, run_digest, sources_digest
+from bookpress.errors import PressError
 
 
 @pytest.fixture
@@ -120,6 +122,33 @@ def test_each_version_counts(
     found = {**digest.versions(), package: "0.0"}
     monkeypatch.setattr(digest, "versions", lambda: found)
     assert key() != before
+
+
+def without(package: str) -> Callable[[str], str]:
+    def version(name: str) -> str:
+        if name == package:
+            raise PackageNotFoundError(name)
+        return "1.0"
+
+    return version
+
+
+def test_numpy_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digest, "version", without("numpy"))
+    found = digest.versions.__wrapped__()
+    assert list(found) == ["python", "torch", "triton"]
+
+
+@pytest.mark.parametrize("package", ["torch", "triton"])
+def test_a_python_without_torch_or_triton_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setattr(digest, "version", without(package))
+    with pytest.raises(PressError) as caught:
+        digest.versions.__wrapped__()
+    message = str(caught.value)
+    assert message.startswith(f"{package} is not installed for /")
+    assert ".venv/bin/python" in message
 
 
 def test_device_and_timeout_count(key: Callable[..., str]) -> None:

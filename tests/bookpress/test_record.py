@@ -1,9 +1,11 @@
 """Outputs from a GPU: recorded there, read here.
 
-The GPU is a program called nvidia-smi, and the snippets do without.
+The GPU is a program called nvidia-smi and a torch that says it has one;
+the snippets do without.
 """
 
 import datetime
+import os
 import platform
 import subprocess
 import sys
@@ -23,9 +25,14 @@ Write = Callable[[str, str], Path]
 NVIDIA_SMI = """\
 #!/bin/sh
 case "$*" in
-  *--query-gpu=name*) echo "NVIDIA H200"; echo "NVIDIA H200" ;;
   *--query-gpu=driver_version*) echo "570.1"; echo "570.1" ;;
+  *) echo "a GPU that torch may not use" ;;
 esac
+"""
+TORCH = """\
+class cuda:
+    is_available = staticmethod(lambda: {available})
+    get_device_name = staticmethod(lambda: "NVIDIA H200")
 """
 SOURCE = """\
 '''A.'''
@@ -56,6 +63,9 @@ def project(
     tool.write_text(NVIDIA_SMI)
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    (tmp_path / "torch.py").write_text(TORCH.format(available=True))
+    path = os.environ["PYTHONPATH"]
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{path}")
     return make_project(
         root,
         {
@@ -163,7 +173,7 @@ def test_the_commit_is_asked_of_git(
     assert recording.facts["commit"] == head.stdout.strip()
 
 
-def test_without_a_gpu_it_says_so(
+def test_without_a_driver_it_says_so(
     project: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
@@ -172,10 +182,20 @@ def test_without_a_gpu_it_says_so(
     assert "error: nvidia-smi" in done.stderr
 
 
+def test_a_torch_that_runs_on_the_cpu_records_nothing(
+    project: Path, command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "torch.py").write_text(TORCH.format(available=False))
+    done = command("bookpress", "record", "--commit", "abc1234")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: torch finds no GPU here (")
+    assert not list(project.rglob("*.h200.out"))
+
+
 ONLY = """
 import sys
 
-ALLOWED = {*sys.stdlib_module_names, "bookpress", "torch", "triton", "numpy"}
+ALLOWED = {*sys.stdlib_module_names, "bookpress", "torch", "triton"}
 
 class Only:
     def find_spec(self, name, path=None, target=None):
@@ -188,7 +208,7 @@ sys.exit(main())
 """
 
 
-def test_it_needs_only_the_standard_library_torch_triton_and_numpy(
+def test_it_needs_only_the_standard_library_torch_and_triton(
     project: Path, snippet: Snippet, write: Write
 ) -> None:
     def only(*words: str) -> subprocess.CompletedProcess[str]:
@@ -199,9 +219,12 @@ def test_it_needs_only_the_standard_library_torch_triton_and_numpy(
             text=True,
         )
 
+    # The server of the runs has no such blocker.
+    numpy = write("../numpy.py", "raise ImportError('not on a bare machine')")
     done = only("record", "--commit", "abc1234")
     assert done.returncode == 0, done.stderr
     assert recordings(snippet)
+    numpy.unlink()
     # The same blocker is in the way of what compares outputs.
     write("snippets/ch01/02_cpu.interpreter.out", "b: 2\n")
     blocked = only("run")
