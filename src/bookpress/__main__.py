@@ -12,6 +12,7 @@ from bookpress.press import Press, Proof
 from bookpress.snippet import Snippet, all_snippets, find_snippet
 from bookpress.sources import read_text
 
+DEVICE = "interpreter"  # what is proven; a GPU's output is recorded
 EXAMPLES = """
 examples:
   python -m bookpress run                        prove every snippet
@@ -88,14 +89,9 @@ class Progress:
 
 
 def run(arguments: argparse.Namespace, root: Path) -> int:
-    snippets = [
-        s
-        for s in chosen(arguments.snippets, root)
-        if _runs_on(s, arguments.device)
-    ]
+    snippets = _on_cpu(chosen(arguments.snippets, root))
     press = Press(
         root,
-        arguments.device,
         use_cache=not arguments.no_cache,
         report=Progress(len(snippets)),
     )
@@ -111,39 +107,40 @@ def run(arguments: argparse.Namespace, root: Path) -> int:
     return 1 if failures else 0
 
 
-def _runs_on(snippet: Snippet, device: str) -> bool:
+def _on_cpu(snippets: list[Snippet]) -> list[Snippet]:
+    return [snippet for snippet in snippets if _runs_on_cpu(snippet)]
+
+
+def _runs_on_cpu(snippet: Snippet) -> bool:
     try:
-        return device in snippet.settings(device).devices
+        return DEVICE in snippet.settings().devices
     except PressError:
         return True  # proving it tells what is wrong with its metadata
 
 
 def accept(arguments: argparse.Namespace, root: Path) -> int:
     """Record the outputs of this run, of all that ran as it should."""
-    device = "interpreter"
-    snippets = [
-        s for s in chosen(arguments.snippets, root) if _runs_on(s, device)
-    ]
-    press = Press(root, device, report=Progress(len(snippets)))
+    snippets = _on_cpu(chosen(arguments.snippets, root))
+    press = Press(root, report=Progress(len(snippets)))
     proofs = press.prove(snippets)
     failed = 0
     for snippet in snippets:
         proof = proofs[snippet.name]
         failures = proof.failures
         if proof.drifted:
-            failures = _record(snippet, device, proof.output)
+            failures = _record(snippet, proof.output)
         if failures:
             failed += 1
             print("", *failures, sep="\n", file=sys.stderr)
     return 1 if failed else 0
 
 
-def _record(snippet: Snippet, device: str, output: str) -> tuple[str, ...]:
+def _record(snippet: Snippet, output: str) -> tuple[str, ...]:
     """Record an output; why it could not be."""
-    path = snippet.output_path(device)
+    path = snippet.output_path(DEVICE)
     try:
         old = read_text(path, snippet.root) if path.is_file() else ""
-        write_whole(path, merged(old, output, snippet.settings(device)))
+        write_whole(path, merged(old, output, snippet.settings()))
     except (PressError, OSError) as error:
         return (f"{snippet.relative}: not recorded: {error}",)
     print(f"recorded {path.relative_to(snippet.root)}")
@@ -219,12 +216,6 @@ def parser() -> argparse.ArgumentParser:
 
     sub = command(run, "run", "prove snippets; print the output of one")
     names(sub)
-    sub.add_argument(
-        "--device",
-        choices=("interpreter", "cuda"),
-        default="interpreter",
-        help="where kernels run (default: %(default)s)",
-    )
     sub.add_argument(
         "--no-cache",
         action="store_true",

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -190,6 +191,27 @@ def test_a_fault_of_the_machine_is_one_line(
     done = command("bookpress", "standalone", "pyproject.toml")
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_python_without_torch_is_one_line(
+    project: Path,
+) -> None:
+    code = (
+        "import importlib.metadata as m, sys\n"
+        "def version(name): raise m.PackageNotFoundError(name)\n"
+        "m.version = version\n"
+        "from bookpress.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: torch is not installed for ")
     assert done.stderr.count("\n") == 1
 
 
