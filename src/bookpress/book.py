@@ -145,6 +145,21 @@ class Book:
     def recordings(self, snippet: Snippet) -> list[Recording]:
         return recordings(snippet)
 
+    def recording(self, name: str, device: str) -> Recording:
+        """What was recorded of a snippet on a GPU.
+
+        Raises:
+            PressError: there is no such snippet, or no recording.
+        """
+        snippet = self.snippet(name)
+        found = {r.device: r for r in recordings(snippet)}
+        if device not in found:
+            raise PressError(
+                f"{snippet.relative}: nothing was recorded on {device!r}: "
+                + nearest(device, ["interpreter", *found])
+            )
+        return found[device]
+
     def values(self, name: str, device: str) -> dict[str, str]:
         """The labelled values that a snippet printed on a device.
 
@@ -160,13 +175,7 @@ class Book:
                 raise PressError(f"{snippet.relative} has no run")
             exit_code = str(proof.run.exit_code)
             return {"exit code": exit_code} | proof.values
-        found = {r.device: r for r in recordings(snippet)}
-        if device not in found:
-            raise PressError(
-                f"{snippet.relative}: nothing was recorded on {device!r}: "
-                + nearest(device, ["interpreter", *found])
-            )
-        recording = found[device]
+        recording = self.recording(name, device)
         exit_code = recording.facts["exit code"]
         return {"exit code": exit_code} | read_values(recording.output)
 

@@ -1,4 +1,4 @@
-"""The book's fences, as formatters for markdown-exec.
+"""The book's fences, as formatters for markdown-exec, and its values.
 
 A formatter gets the body of a fence and markdown-exec's options; what it
 shows was proven before. It must not raise: SuperFences would swallow the
@@ -72,6 +72,23 @@ class Fences:
         """Note a problem with what matches on this page; show it there."""
         self._book.problems.append(Problem(self._place(pattern), message))
         return _message(message)
+
+    def value(self, snippet: str, label: str, spec: str, device: str) -> str:
+        """A value for the prose, with where it comes from."""
+        origin, stale = f"{snippet}: {label}", False
+        try:
+            text = self._book.value(snippet, label, spec, device)
+            if device != "interpreter":
+                recording = self._book.recording(snippet, device)
+                origin += f", recorded on an {recording.facts['gpu']}"
+                stale = recording.stale
+        except UnprovenError as error:
+            return _message(str(error))
+        except PressError as error:
+            names = map(re.escape, (snippet, label))
+            quoted = (rf"[^)]*?[\"']{name}[\"']" for name in names)
+            return self.note(r"value\(" + "".join(quoted), str(error))
+        return _value(text, origin, stale)
 
     def _snippet(
         self, *, code: str, result: str, html: bool, **options: Any
@@ -171,6 +188,17 @@ class Fences:
 
 def _message(text: str) -> Markup:
     return Markup(f"<strong>{escape(text)}</strong>")
+
+
+def _value(text: str, origin: str, stale: bool) -> str:
+    """A number is kept on one line and tells where it comes from."""
+    mark = ' <span class="stale">(earlier version)</span>' if stale else ""
+    try:
+        float(text)
+    except ValueError:
+        return text + mark
+    title = escape(origin)
+    return f'<span class="unbroken" title="{title}">{text}</span>{mark}'
 
 
 def _badge(fails: str | None) -> Markup:

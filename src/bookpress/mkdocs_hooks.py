@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -94,21 +93,7 @@ def value(
     snippet: str, label: str, spec: str = "", device: str = "interpreter"
 ) -> str:
     """A number for the prose, from a labelled line of a snippet's output."""
-    try:
-        text = Build.book.value(snippet, label, spec, device)
-    except PressError as error:
-        names = rf".{re.escape(snippet)}.\s*,\s*.{re.escape(label)}."
-        return str(Build.fences.note(rf"value\(\s*{names}", str(error)))
-    return _number(text, f"{snippet}: {label}")
-
-
-def _number(text: str, origin: str) -> str:
-    """A number kept on one line, with where it comes from; text as it is."""
-    try:
-        float(text)
-    except ValueError:
-        return text
-    return f'<span class="unbroken" title="{escape(origin)}">{text}</span>'
+    return Build.fences.value(snippet, label, spec, device)
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
