@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from bookpress.maths import render_maths
 from bookpress.pages import LANGUAGES
 from bookpress.press import Proof
 
+MACRO_ERROR = re.compile(r"# _Macro \w+ Error_\n\n.*\n\n(?P<what>.*)")
+MACRO_LINE = re.compile(r'(?:^_Line |"<template>", line )(\d+)', re.MULTILINE)
+
 log = logging.getLogger("mkdocs.plugins.bookpress")
 
 
@@ -29,9 +33,17 @@ class Build:
     book: Book
     fences: Fences
     page: Page
+    serving = False
+
+
+def on_startup(command: str, **_: Any) -> None:
+    Build.serving = command == "serve"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    # Strict mode counts what is logged: with -q it would count nothing.
+    logger = logging.getLogger("mkdocs")
+    logger.setLevel(min(logging.WARNING, logger.level))
     root = Path(config.config_file_path).parent
     config.watch += [str(root / "snippets"), str(root / "src")]
     config.plugins["macros"].register_macros({"value": value})  # type: ignore[attr-defined]
@@ -96,6 +108,16 @@ def value(
     return Build.fences.value(snippet, label, spec, device)
 
 
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """A page with a macro that fails is replaced by the plugin's message."""
+    if error := MACRO_ERROR.match(markdown):
+        line = MACRO_LINE.search(markdown)
+        source = (page.markdown or "").splitlines()
+        pattern = re.escape(source[int(line[1]) - 1]) if line else ""
+        Build.fences.note(pattern, error["what"])
+    return markdown
+
+
 def on_page_content(html: str, page: Page, **_: Any) -> str:
     try:
         return render_maths(html)
@@ -108,5 +130,9 @@ def on_page_content(html: str, page: Page, **_: Any) -> str:
 def on_env(env: Any, **_: Any) -> Any:
     """After all pages are rendered and before anything is written."""
     if problems := Build.book.verdict():
-        raise PluginError(problems)
+        if not Build.serving:
+            raise PluginError(problems)
+        # An author judges a new output on its page. Not logged, since the
+        # server does not start after a warning.
+        print(f"\n{problems}\n", file=sys.stderr)
     return env

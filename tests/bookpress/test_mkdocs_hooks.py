@@ -3,8 +3,10 @@
 import html
 import re
 import signal
+import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,7 @@ MKDOCS = f"""
       name: mkdocs
     plugins:
       - macros:
-          on_error_fail: true
+          on_error_fail: false
           on_undefined: strict
       - markdown-exec:
           languages: []
@@ -447,6 +449,90 @@ def test_a_quiet_build_fails_as_loudly(wrong: Built) -> None:
     assert "13 problems in the book" in quiet.log
     assert "    -a: 1\n    +a: 2\n" in quiet.log
     assert list(quiet.site.iterdir()) == []
+
+
+MACROS = LIBRARY | {
+    "docs/index.md": """
+        ---
+        title: One
+        ---
+
+        # One
+
+        It is {{ vlaue("ch01/01_a", "a") }}.
+        """,
+    "docs/b.md": """
+        # B
+
+        One line, and then {{ value("ch01/01_a", "a",
+        devise="h200") }}.
+        """,
+    "docs/c.md": "# C\n\nIt is {{ value('ch01/01_a', 'a' }}.\n",
+    "docs/d.md": "# D\n\n```standalone exec=on\n```\n",
+}
+
+
+def test_every_mistake_in_a_macro_fails_the_build_at_its_line(
+    root: Path, make_project: MakeProject
+) -> None:
+    make_project(root, MACROS)
+    built = build(root, "-q")
+    assert built.code == 1
+    assert "4 problems in the book" in built.log
+    for problem in (
+        "docs/index.md:7\n  _UndefinedError_: 'vlaue' is undefined\n",
+        "docs/b.md:3\n  _TypeError_: value() got an unexpected keyword "
+        "argument 'devise'\n",
+        "docs/c.md:3\n  _Line 3 in Markdown file:_ **unexpected '}'",
+        "docs/d.md:3\n  cannot read 'exec=on'",
+    ):
+        assert f"\n\n{problem}" in built.log
+    assert not built.site.exists()
+
+
+def test_a_quiet_build_is_as_strict(
+    root: Path, make_project: MakeProject
+) -> None:
+    make_project(root, LIBRARY | {"docs/index.md": "# A\n\n[x](nope.md)\n"})
+    built = build(root, "-q", "--strict")
+    assert built.code == 1
+    assert "'nope.md', but the target is not found" in built.log
+
+
+def test_a_server_shows_what_drifts_and_lives_on(
+    root: Path,
+    make_project: MakeProject,
+    tmp_path: Path,
+    eventually: Callable[..., None],
+) -> None:
+    page = '# One\n\n```snippet exec="on"\nch01/01_drifts.py\n```\n'
+    drifts = {k: v for k, v in WRONG.items() if "01_drifts" in k}
+    make_project(root, LIBRARY | drifts | {"docs/index.md": page})
+    log = tmp_path / "log"
+    with socket.socket() as free, log.open("w") as stream:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        free.close()
+        server = subprocess.Popen(
+            [sys.executable, "-m", "mkdocs", "serve", "-a", address],
+            cwd=root,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        eventually(lambda: "Serving on" in log.read_text())
+        assert (
+            "docs/index.md:3\n  snippets/ch01/01_drifts.py: the output"
+            in (log.read_text())
+        )
+        with urllib.request.urlopen(f"http://{address}/") as answer:
+            assert "a: 2\n" in answer.read().decode()
+        (root / "docs/index.md").write_text("# Two\n\n{{ vlaue() }}\n")
+        eventually(lambda: "'vlaue' is undefined" in log.read_text())
+        eventually(lambda: "Reloading browsers" in log.read_text())
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def test_a_kernel_that_changes_fails_the_build(
