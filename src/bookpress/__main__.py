@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bookpress.errors import PressError
 from bookpress.expected import merged, write_whole
-from bookpress.press import Press, Proof
+from bookpress.press import Press, Proof, cache_wanted
 from bookpress.snippet import Snippet, all_snippets, find_snippet
 from bookpress.sources import read_text
 
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace, root: Path) -> int:
     snippets = _on_cpu(chosen(arguments.snippets, root))
     press = Press(
         root,
-        use_cache=not arguments.no_cache,
+        use_cache=cache_wanted() and not arguments.no_cache,
         report=Progress(len(snippets)),
     )
     proofs = press.prove(snippets)

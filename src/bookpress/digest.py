@@ -16,7 +16,16 @@ from bookpress.snippet import SCRIPT_BLOCK
 from bookpress.sources import first_party_files, read_text
 
 # What these variables say can change what a kernel computes.
-MATTERS = ("ATEN_", "CUDA_", "MKL_", "OMP_", "PYTORCH_", "TORCH", "TRITON_")
+MATTERS = (
+    "ATEN_",
+    "CUDA_",
+    "MKL_",
+    "OMP_",
+    "PYTHON",
+    "PYTORCH_",
+    "TORCH",
+    "TRITON_",
+)
 
 # Not to be set from outside: a run must not depend on who started it.
 FIXED = {
@@ -30,8 +39,17 @@ FIXED = {
 
 
 def environment(device: str) -> dict[str, str]:
-    """The environment in which snippets run."""
-    result = {**os.environ, **FIXED}
+    """The environment in which snippets run.
+
+    Python's own variables change what a program does, down to whether an
+    assert is run: none gets through but the one for what is imported.
+    """
+    result = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PYTHON") or name == "PYTHONPATH"
+    }
+    result |= FIXED
     result.pop("TRITON_INTERPRET", None)
     if device == "interpreter":
         result["TRITON_INTERPRET"] = "1"

@@ -93,6 +93,18 @@ def processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def cache_wanted() -> bool:
+    """Whether runs of before count: not with BOOKPRESS_CACHE=off.
+
+    Raises:
+        PressError: it is neither on nor off.
+    """
+    value = os.environ.get("BOOKPRESS_CACHE", "on")
+    if value not in ("on", "off"):
+        raise PressError(f"BOOKPRESS_CACHE={value!r}: it takes on or off")
+    return value == "on"
+
+
 class Press:
     """Proves files of one project on one device.
 

@@ -39,8 +39,6 @@ def _empty_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         (package / "__init__.py").touch()
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("BOOKPRESS_CACHE", raising=False)  # CI sets it
-        # It would bring C's output in order without the press.
-        patch.delenv("PYTHONUNBUFFERED", raising=False)
         # The press under test first: another one may be installed.
         patch.setenv("PYTHONPATH", f"{SOURCE}:{folder}")
         yield

@@ -98,7 +98,9 @@ def test_moving_code_from_file_to_file_counts(project: Path) -> None:
         ("MKL_NUM_THREADS", True),
         ("EDITOR", False),
         ("OMP_NUM_THREADS", False),  # the press sets it
+        ("PYTHONPATH", True),
         ("COLUMNS", False),
+        ("PYTHONOPTIMIZE", False),  # the press takes it away
         ("TRITON_INTERPRET", False),
     ],
 )
@@ -154,6 +156,19 @@ def test_a_python_without_torch_or_triton_is_an_error(
 def test_device_and_timeout_count(key: Callable[..., str]) -> None:
     keys = {key(), key(device="cuda"), key(timeout=5)}
     assert len(keys) == 3
+
+
+@pytest.mark.parametrize("name", ["PYTHONOPTIMIZE", "PYTHONWARNINGS"])
+def test_pythons_own_variables_do_not_get_through(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "2")
+    monkeypatch.setenv("PYTHONPATH", "/somewhere")
+    monkeypatch.setenv("PYTHONHASHSEED", "17")
+    found = environment("interpreter")
+    assert name not in found
+    assert found["PYTHONPATH"] == "/somewhere"
+    assert found["PYTHONHASHSEED"] == "0"
 
 
 def test_the_device_decides_on_the_interpreter(

@@ -87,6 +87,20 @@ def test_run_of_one_prints_its_output_and_what_failed(
     assert "as before" not in again.stderr
 
 
+def test_the_cache_is_on_or_off(
+    project: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command("bookpress", "run", "ch01/01_a")
+    for value, cached in (("on", True), ("off", False)):
+        monkeypatch.setenv("BOOKPRESS_CACHE", value)
+        done = command("bookpress", "run", "ch01/01_a")
+        assert ("as before" in done.stderr) is cached
+    monkeypatch.setenv("BOOKPRESS_CACHE", "0")
+    done = command("bookpress", "run", "ch01/01_a")
+    assert done.returncode == 2
+    assert done.stderr == "error: BOOKPRESS_CACHE='0': it takes on or off\n"
+
+
 def test_run_of_all_proves_what_runs_here_and_fails_if_one_does(
     project: Path, command: Command
 ) -> None:
