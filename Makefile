@@ -7,7 +7,7 @@ SNIPPETS ?=
 # Material's notice about MkDocs 2; which generator we use is decided.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: help site serve test lint accept record bench-build clean
+.PHONY: help site serve test lint run accept record bench-build clean
 
 help: ## What there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -25,6 +25,9 @@ lint: .venv/.test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
+
+run: .venv/.book ## Run snippets as `make site` does: make run SNIPPETS=ch16
+	$(BIN)/python -m bookpress run $(SNIPPETS)
 
 accept: .venv/.book ## Record outputs that drifted: make accept SNIPPETS=ch16
 	$(BIN)/python -m bookpress accept $(SNIPPETS)

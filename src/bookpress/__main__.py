@@ -2,14 +2,20 @@
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bookpress.errors import PressError
+from bookpress.errors import PressError, nearest
 from bookpress.expected import merged, write_whole
 from bookpress.press import Press, Proof, cache_wanted
-from bookpress.snippet import Snippet, all_snippets, find_snippet
+from bookpress.snippet import (
+    Snippet,
+    all_snippets,
+    find_snippet,
+    plain_name,
+)
 from bookpress.sources import read_text
 
 DEVICE = "interpreter"  # what is proven; a GPU's output is recorded
@@ -55,9 +61,14 @@ def chosen(names: Sequence[str], root: Path) -> list[Snippet]:
         return everything
     found: dict[Snippet, None] = {}
     for name in names:
-        folder = name.strip("/").removeprefix("snippets/") + "/"
-        inside = [s for s in everything if s.name.startswith(folder)]
-        for snippet in inside or [find_snippet(name, everything)]:
+        wanted = plain_name(name).rstrip("/")
+        inside = [s for s in everything if s.name.startswith(f"{wanted}/")]
+        if not inside and "/" not in wanted:
+            chapters = {s.chapter for s in everything}
+            raise PressError(
+                f"no chapter {wanted!r}: {nearest(wanted, chapters)}"
+            )
+        for snippet in inside or [find_snippet(wanted, everything)]:
             found[snippet] = None
     return list(found)
 
@@ -148,6 +159,8 @@ def _record(snippet: Snippet, output: str) -> tuple[str, ...]:
 
 
 def list_snippets(arguments: argparse.Namespace, root: Path) -> int:
+    # Whoever reads may have enough: `list | head`.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     rows = []
     for snippet in all_snippets(root):
         settings = snippet.settings()

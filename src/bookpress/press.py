@@ -280,11 +280,11 @@ def compare_with_record(
     """What is wrong with a snippet's output, with the way out."""
     recorded = snippet.output_path(device)
     where = recorded.relative_to(snippet.root)
-    accept = f"python -m bookpress accept {snippet.name}"
+    accept = f"make accept SNIPPETS={snippet.name}"
     if not recorded.is_file():
         return [
             f"{snippet.relative}: no output is recorded in {where}.\n"
-            f"    Look at it: python -m bookpress run {snippet.name}\n"
+            f"    Look at it: make run SNIPPETS={snippet.name}\n"
             f"    If it is right: {accept}"
         ]
     try:

@@ -270,8 +270,51 @@ def test_an_unknown_snippet_brings_the_nearest(
     )
 
 
+def test_an_unknown_chapter_brings_the_chapters(
+    project: Path, command: Command
+) -> None:
+    for name, words in (
+        ("ch9", "did you mean 'ch02'?"),
+        ("./snippets/grids/", "valid: ch01, ch02"),
+    ):
+        done = command("bookpress", "run", name)
+        assert done.returncode == 2
+        chapter = name.strip("./").removeprefix("snippets/")
+        assert done.stderr == f"error: no chapter {chapter!r}: {words}\n"
+
+
+def test_who_reads_the_list_may_stop(project: Path) -> None:
+    both = f"{sys.executable} -m bookpress list --json | true"
+    done = subprocess.run(
+        ["bash", "-c", both], cwd=project, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+
+
+def test_the_commands_that_messages_name_are_in_the_makefile() -> None:
+    root = Path(__file__).parents[2]
+    made = subprocess.run(
+        ["make", "-n", "run", "accept", "SNIPPETS=ch01/01_a"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    commands = made.stdout.splitlines()
+    for name in ("run", "accept"):
+        command = f".venv/bin/python -m bookpress {name} ch01/01_a"
+        assert command in commands
+
+
 @pytest.mark.parametrize(
-    "name", ["ch01", "snippets/ch01/", "ch01/01_a.py", "ch01/01_a"]
+    "name",
+    [
+        "ch01",
+        "snippets/ch01/",
+        "./snippets/ch01/",
+        "ch01/01_a.py",
+        "ch01/01_a",
+    ],
 )
 def test_a_snippet_or_a_folder_is_named_in_each_form(
     project: Path, command: Command, name: str

@@ -36,7 +36,7 @@ WRONG = {
         "    -a: 1\n"
         "    +a: 2\n"
         "    If the new output is right: "
-        "python -m bookpress accept ch01/{name}",
+        "make accept SNIPPETS=ch01/{name}",
     ),
     "raises": (
         "print('a: 1')\nraise ValueError('three is too many')",
@@ -194,8 +194,8 @@ def test_an_output_that_is_not_recorded_fails_with_the_way_out(
     assert proofs[f"ch01/{UNRECORDED}"].failures == (
         f"snippets/ch01/{UNRECORDED}.py: no output is recorded in "
         f"snippets/ch01/{UNRECORDED}.interpreter.out.\n"
-        f"    Look at it: python -m bookpress run ch01/{UNRECORDED}\n"
-        f"    If it is right: python -m bookpress accept ch01/{UNRECORDED}",
+        f"    Look at it: make run SNIPPETS=ch01/{UNRECORDED}\n"
+        f"    If it is right: make accept SNIPPETS=ch01/{UNRECORDED}",
     )
 
 
