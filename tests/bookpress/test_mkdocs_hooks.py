@@ -390,7 +390,7 @@ def test_a_wrong_book_fails_the_build_and_writes_no_site(
             "    -a: 1\n"
             "    +a: 2\n"
             "    If the new output is right: "
-            "python -m bookpress accept ch01/01_drifts\n",
+            "make accept SNIPPETS=ch01/01_drifts\n",
         ),
         (
             "docs/other.md:3",
@@ -547,7 +547,7 @@ def test_a_kernel_that_changes_fails_the_build(
     assert built.code == 1
     assert "docs/index.md:8\n  snippets/ch01/01_gelu.py: " in built.log
     assert "    -ratio: 6422.1\n    +ratio: 9633.1" in built.log
-    assert "python -m bookpress accept ch01/01_gelu" in built.log
+    assert "make accept SNIPPETS=ch01/01_gelu" in built.log
     assert not built.site.exists()
 
 
