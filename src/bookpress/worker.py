@@ -148,7 +148,7 @@ class Server:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1)  # if it has ended, it may take a moment
             raise ChildProcessError(self._obituary())
-        fault = "ended the process that watches over it"
+        fault = "lost its watching process, killed by it or by the system"
         return Run("died", 128 + signal.SIGKILL, "", 0.0, (fault,))
 
     def _obituary(self) -> str:

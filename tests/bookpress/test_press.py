@@ -468,7 +468,8 @@ def test_a_file_that_ends_its_supervisor_fails_by_name(
     failed = {name for name, proof in proofs.items() if proof.failures}
     assert failed == {"ch01/04_none"}
     assert proofs["ch01/04_none"].failures[0] == (
-        "snippets/ch01/04_none.py: it ended the process that watches over it"
+        "snippets/ch01/04_none.py: it lost its watching process, killed by "
+        "it or by the system"
     )
     eventually(lambda: processes() == [], 5)
 
