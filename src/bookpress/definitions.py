@@ -8,7 +8,12 @@ from pathlib import Path
 
 from bookpress.errors import PressError
 from bookpress.snippet import LINT_REMARK, SCRIPT_BLOCK
-from bookpress.sources import is_type_checking, module_file, parse
+from bookpress.sources import (
+    is_type_checking,
+    module_file,
+    parse,
+    read_text,
+)
 
 # What a local name is imported as: (module, name), for a whole module
 # (module, ""). Several are `import a` and `import a.b`, which both bind a.
@@ -21,7 +26,7 @@ class Module:
     def __init__(self, path: Path, root: Path) -> None:
         self.path = path
         self.where = path.relative_to(root).as_posix()
-        self.lines = path.read_text(encoding="utf-8").splitlines()
+        self.lines = read_text(path, root).splitlines()
         self.tree = parse(path, root)
         self.root = root
         self.definitions: dict[str, ast.stmt] = {}

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from bookpress.errors import nearest
+from bookpress.sources import read_text
 
 LANGUAGES = ("snippet", "kernel", "standalone")
 # What markdown-exec and the highlighter understand in such a fence.
@@ -59,7 +60,7 @@ class Fence:
 def fences(path: Path, root: Path) -> Iterator[Fence]:
     """The fenced blocks of one page, in order."""
     page = path.relative_to(root).as_posix()
-    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+    lines = enumerate(read_text(path, root).splitlines(), start=1)
     for number, line in lines:
         if opening := FENCE.match(line):
             indent, ticks = len(opening["indent"]), opening["ticks"]
@@ -84,7 +85,7 @@ def all_fences(root: Path) -> list[Fence]:
 def all_values(root: Path) -> Iterator[tuple[str, str]]:
     """The snippets that prose reads a value of, each with its place."""
     for path in all_pages(root):
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, root)
         for found in VALUE.finditer(text):
             line = text.count("\n", 0, found.start()) + 1
             page = path.relative_to(root).as_posix()

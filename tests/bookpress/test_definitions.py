@@ -154,3 +154,9 @@ def test_names_are_found_in_annotations_that_are_strings(
     found = names_in(module.definitions["gelu"])
     assert {"Name", "TWO", "decorated", "twice", "int"} <= found
     assert names_in(ast.parse("f('two words')")) == {"f"}
+
+
+def test_a_file_that_is_not_utf_8_is_named(root: Path) -> None:
+    (root / "src/a.py").write_bytes(b"# caf\xe9")
+    with pytest.raises(PressError, match=r"^src/a\.py: "):
+        Module(root / "src/a.py", root)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bookpress.errors import PressError
 from bookpress.pages import Fence, all_fences, wrong_fence
 
 PAGE = """\
@@ -113,3 +114,9 @@ def test_no_fence_of_the_book_is_taken_for_a_mistake() -> None:
     found = all_fences(Path(__file__).parents[2])
     assert len(found) > 20
     assert [fence for fence in found if wrong_fence(fence)] == []
+
+
+def test_a_page_that_is_not_utf_8_is_named(root: Path) -> None:
+    (root / "docs/a.md").write_bytes(b"caf\xe9")
+    with pytest.raises(PressError, match=r"^docs/a\.md: "):
+        all_fences(root)
