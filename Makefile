@@ -16,7 +16,7 @@ site: .venv/.book ## Build the book into site/, every output proven
 	$(BIN)/mkdocs build
 
 serve: .venv/.book ## Read the book at http://127.0.0.1:8000 while you write
-	$(BIN)/mkdocs serve
+	$(BIN)/mkdocs serve --no-strict
 
 test: .venv/.test lint ## Lint, types, and all tests
 	$(BIN)/pytest -n 2 --dist loadgroup

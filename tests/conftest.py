@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bookpress.book import Book
+from bookpress.press import cache_wanted
 
 ROOT = Path(__file__).parents[1]
 
@@ -30,8 +31,7 @@ def book() -> Book:
 
     As in a build, BOOKPRESS_CACHE=off runs all of them anew.
     """
-    use_cache = os.environ.get("BOOKPRESS_CACHE", "on") != "off"
-    return Book(ROOT, lambda proof: None, use_cache)
+    return Book(ROOT, lambda proof: None, cache_wanted())
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """The press in MkDocs: fences, values, files. Thin: MkDocs only renders."""
 
 import logging
-import os
 import re
 import sys
 from pathlib import Path
@@ -19,7 +18,7 @@ from bookpress.errors import PressError
 from bookpress.fences import Fences
 from bookpress.maths import render_maths
 from bookpress.pages import LANGUAGES
-from bookpress.press import Proof
+from bookpress.press import Proof, cache_wanted
 
 MACRO_ERROR = re.compile(r"# _Macro \w+ Error_\n\n.*\n\n(?P<what>.*)")
 MACRO_LINE = re.compile(r'(?:^_Line |"<template>", line )(\d+)', re.MULTILINE)
@@ -62,9 +61,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_pre_build(config: MkDocsConfig) -> None:
     root = Path(config.config_file_path).parent
-    use_cache = os.environ.get("BOOKPRESS_CACHE", "on") != "off"
     try:
-        Build.book = Book(root, _report, use_cache)
+        Build.book = Book(root, _report, cache_wanted())
     except (PressError, ChildProcessError) as error:
         raise PluginError(str(error)) from error
     Build.fences = Fences(Build.book, _place, _link)

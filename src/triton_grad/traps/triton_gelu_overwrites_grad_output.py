@@ -4,7 +4,8 @@ Fails: wrong number
 Symptom: Right for itself; a sibling branch is handed this one's result.
 Cause: The engine gives every branch of a sum the same gradient tensor.
 Caught by: grad_output before and after, or a sibling branch's gradient.
-Missed by: sum().backward(), whose gradient contiguous() copies; gradcheck.
+Missed by: sum().backward(), whose gradient contiguous() copies; gradcheck in
+    its default mode; a sibling that was made after the op.
 """
 
 from typing import Any
