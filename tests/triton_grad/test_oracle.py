@@ -52,6 +52,15 @@ def test_float32_in_float64_out() -> None:
     assert gelu_backward_formula(x, x).dtype == torch.float32
 
 
+def test_nothing_is_computed_in_float32() -> None:
+    x, grad_output = torch.tensor([0.1, -3.3]), torch.tensor([0.7, 1.9])
+    for oracle in (gelu_oracle, square_oracle):
+        assert torch.equal(oracle(x), oracle(x.double()))
+    for oracle in (gelu_backward_oracle, square_backward_oracle):
+        wide = oracle(grad_output.double(), x.double())
+        assert torch.equal(oracle(grad_output, x), wide)
+
+
 def test_the_plain_formula_agrees_in_float64() -> None:
     x = torch.linspace(-4.0, 4.0, 81, dtype=torch.float64)
     grad_output = torch.linspace(2.0, -1.0, 81, dtype=torch.float64)

@@ -11,6 +11,7 @@ from torch import Tensor
 from triton_grad.device import DEVICE
 from triton_grad.launch import FLOAT_DTYPES, launch_programs
 from triton_grad.ops.gelu import (
+    TritonGELUGrad,
     gelu,
     gelu_backward_kernel,
     gelu_forward_kernel,
@@ -18,6 +19,7 @@ from triton_grad.ops.gelu import (
     triton_gelu_forward,
 )
 from triton_grad.ops.square import (
+    TritonSquareGrad,
     square,
     square_backward_kernel,
     square_forward_kernel,
@@ -38,6 +40,7 @@ Draw = Callable[..., Tensor]
 @dataclass(frozen=True)
 class Op:
     apply: Callable[[Tensor], Tensor]
+    apply_backward: Callable[[Tensor, Tensor], Tensor]
     forward: Callable[..., Tensor]
     backward: Callable[..., Tensor]
     forward_kernel: Any
@@ -51,6 +54,7 @@ OPS = [
     pytest.param(
         Op(
             gelu,
+            TritonGELUGrad.apply,
             triton_gelu_forward,
             triton_gelu_backward,
             gelu_forward_kernel,
@@ -64,6 +68,7 @@ OPS = [
     pytest.param(
         Op(
             square,
+            TritonSquareGrad.apply,
             triton_square_forward,
             triton_square_backward,
             square_forward_kernel,
@@ -264,6 +269,15 @@ def test_gradcheck(op: Op, draw: Draw) -> None:
 def test_gradgradcheck(op: Op, draw: Draw) -> None:
     x = draw(5, seed=15, dtype=torch.float64).requires_grad_()
     assert torch.autograd.gradgradcheck(op.apply, x)
+
+
+def test_the_backward_has_second_derivatives_too(op: Op, draw: Draw) -> None:
+    """By grad_output as well, and by the cotangent of its first ones."""
+    grad_output, x = (
+        draw(5, seed=seed, dtype=torch.float64).requires_grad_()
+        for seed in (19, 20)
+    )
+    assert torch.autograd.gradgradcheck(op.apply_backward, (grad_output, x))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
