@@ -81,6 +81,20 @@ def test_a_gradient_of_one_element_is_read_past_its_end(
     assert_right(wrong, gelu_backward_oracle(memory, x))
 
 
+@pytest.mark.parametrize(
+    ("function", "backward"), [*zip(FUNCTIONS, BACKWARDS, strict=True)]
+)
+def test_the_functions_use_these_launches(
+    function: Any, backward: Backward, draw: Draw
+) -> None:
+    x = draw(6, 8, seed=1)[:, ::2].detach().requires_grad_()
+    grad_output = draw(6, 8, seed=2)[:, ::2]
+    y = function.apply(x)
+    (dx,) = torch.autograd.grad(y, x, grad_output)
+    assert torch.equal(y, triton_gelu_forward_no_contiguous(x.detach()))
+    assert torch.equal(dx, backward(grad_output, x.detach()))
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_contiguous_tensors_miss_both(
     function: Any, draw: Draw, assert_right: AssertRight

@@ -51,6 +51,15 @@ def test_sum_misses_it(draw: Draw, assert_right: AssertRight) -> None:
     assert_right(dx, gelu_backward_oracle(torch.ones_like(x), x.detach()))
 
 
+def test_layouts_miss_it(draw: Draw, assert_right: AssertRight) -> None:
+    """It is wrong in one thing only."""
+    x = draw(6, 4, seed=1).t().requires_grad_()
+    grad_output = draw(4, 6, seed=2)
+    y = TritonGELUOverwritesGradOutput.apply(x)
+    (dx,) = torch.autograd.grad(y, x, grad_output.clone())
+    assert_right(dx, gelu_backward_oracle(grad_output, x.detach()))
+
+
 def test_gradcheck_misses_it(draw: Draw) -> None:
     x = draw(5, seed=1, dtype=torch.float64).requires_grad_()
     function = TritonGELUOverwritesGradOutput.apply
