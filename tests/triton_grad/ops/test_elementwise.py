@@ -314,6 +314,18 @@ def test_an_edit_of_a_saved_tensor_is_noticed(op: Op, draw: Draw) -> None:
         y.sum().backward()
 
 
+@pytest.mark.parametrize("edited", [0, 1], ids=["grad_output", "x"])
+def test_an_edit_of_what_the_backward_saved_is_noticed(
+    op: Op, edited: int, draw: Draw
+) -> None:
+    inputs = [draw(4, seed=seed).requires_grad_() * 1.0 for seed in (21, 22)]
+    y = op.apply_backward(*inputs)
+    with torch.no_grad():
+        inputs[edited].add_(1.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        y.sum().backward()
+
+
 def test_backward_twice_gives_the_same(op: Op, draw: Draw) -> None:
     x = draw(50, seed=19).requires_grad_()
     y = op.apply(x)
