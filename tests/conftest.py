@@ -4,6 +4,7 @@ Tests that use these are in the group "site", so that one worker has them.
 """
 
 import os
+import resource
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,6 +16,10 @@ from bookpress.book import Book
 from bookpress.press import cache_wanted
 
 ROOT = Path(__file__).parents[1]
+
+# Some tests crash a process on purpose. Each would leave its whole memory.
+_, hard_limit = resource.getrlimit(resource.RLIMIT_CORE)
+resource.setrlimit(resource.RLIMIT_CORE, (0, hard_limit))
 
 
 @dataclass(frozen=True)

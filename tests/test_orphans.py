@@ -65,7 +65,8 @@ def twin_of(snippet: Snippet) -> str:
 def snippet_without_twin(root: Path) -> Iterator[str]:
     for snippet in all_snippets(root):
         twin = root / twin_of(snippet)
-        if not twin.is_file() or "\ndef test_" not in twin.read_text():
+        text = twin.read_text("utf-8") if twin.is_file() else ""
+        if not re.search(r"^def test_", text, re.MULTILINE):
             yield f"{snippet.relative}: no test in {twin_of(snippet)}"
 
 

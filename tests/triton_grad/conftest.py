@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -56,7 +57,9 @@ def draw() -> Callable[..., Tensor]:
 
 
 @pytest.fixture
-def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
+def run_python(
+    tmp_path: Path,
+) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run source in a process of its own, which may crash."""
 
     def run(
@@ -64,6 +67,7 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
     ) -> subprocess.CompletedProcess[str]:
         environment = dict(os.environ)
         environment.pop("TRITON_INTERPRET", None)
+        environment["TRITON_CACHE_DIR"] = str(tmp_path / "compiled")
         if interpret is not None:
             environment["TRITON_INTERPRET"] = interpret
         return subprocess.run(

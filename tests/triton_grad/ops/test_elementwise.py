@@ -245,6 +245,13 @@ def test_neither_input_is_written(op: Op, layout: str, draw: Draw) -> None:
     assert torch.equal(grad_memory, grad_before)
 
 
+def test_results_are_contiguous(op: Op, draw: Draw) -> None:
+    x, grad_output = draw(4, 3, seed=23).t(), draw(4, 3, seed=24).t()
+    assert op.forward(x).is_contiguous()
+    for given in (grad_output, grad_output.contiguous()):
+        assert op.backward(given, x).is_contiguous()
+
+
 def test_every_element_is_written_and_no_other(op: Op, draw: Draw) -> None:
     """The canaries before and behind the output survive, its NaN do not."""
     n = BLOCK + 17
