@@ -14,6 +14,7 @@ from bookpress.snippet import (
     Snippet,
     all_snippets,
     find_snippet,
+    on_cpu,
     plain_name,
 )
 from bookpress.sources import read_text
@@ -100,7 +101,7 @@ class Progress:
 
 
 def run(arguments: argparse.Namespace, root: Path) -> int:
-    snippets = _on_cpu(chosen(arguments.snippets, root))
+    snippets = on_cpu(chosen(arguments.snippets, root))
     press = Press(
         root,
         use_cache=cache_wanted() and not arguments.no_cache,
@@ -118,20 +119,9 @@ def run(arguments: argparse.Namespace, root: Path) -> int:
     return 1 if failures else 0
 
 
-def _on_cpu(snippets: list[Snippet]) -> list[Snippet]:
-    return [snippet for snippet in snippets if _runs_on_cpu(snippet)]
-
-
-def _runs_on_cpu(snippet: Snippet) -> bool:
-    try:
-        return DEVICE in snippet.settings().devices
-    except PressError:
-        return True  # proving it tells what is wrong with its metadata
-
-
 def accept(arguments: argparse.Namespace, root: Path) -> int:
     """Record the outputs of this run, of all that ran as it should."""
-    snippets = _on_cpu(chosen(arguments.snippets, root))
+    snippets = on_cpu(chosen(arguments.snippets, root))
     press = Press(root, report=Progress(len(snippets)))
     proofs = press.prove(snippets)
     failed = 0

@@ -22,6 +22,7 @@ from bookpress.snippet import (
     Snippet,
     all_snippets,
     find_snippet,
+    on_cpu,
     plain_name,
 )
 from bookpress.standalone import (
@@ -91,17 +92,11 @@ class Book:
         return all_fences(self.root)
 
     def _prove_snippets(self, press: Press) -> dict[str, Proof]:
-        proofs = press.prove(s for s in self.snippets if self._on_cpu(s))
+        proofs = press.prove(on_cpu(self.snippets))
         for name, proof in proofs.items():
             for failure in proof.failures:
                 self._note_use(name, failure)
         return proofs
-
-    def _on_cpu(self, snippet: Snippet) -> bool:
-        try:
-            return "interpreter" in snippet.settings().devices
-        except PressError:
-            return True  # proving it tells what is wrong with its metadata
 
     def _note_use(self, name: str, failure: str) -> None:
         """Note what is wrong with a snippet or a chapter where it is used."""

@@ -220,6 +220,18 @@ class Snippet:
             )
 
 
+def on_cpu(snippets: Iterable[Snippet]) -> list[Snippet]:
+    """Those that run in the interpreter."""
+    return [snippet for snippet in snippets if _runs_on_cpu(snippet)]
+
+
+def _runs_on_cpu(snippet: Snippet) -> bool:
+    try:
+        return "interpreter" in snippet.settings().devices
+    except PressError:
+        return True  # proving it tells what is wrong with its metadata
+
+
 def all_snippets(root: Path) -> list[Snippet]:
     """Every snippet of the project, in the order of the book."""
     folder = root / "snippets"
