@@ -7,13 +7,20 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.autograd.graph import Node
 
+# Mermaid's own codes for what it would read as its syntax or as HTML.
+MERMAID_CODES = str.maketrans(
+    {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;"}
+)
+
 
 @dataclass(frozen=True)
 class AutogradEdge:
     """A gradient's way from one node to the next.
 
     Attributes:
-        argument: Which tensor argument of the forward op it belongs to.
+        argument: Its place in `next_functions`. For a custom op that is
+            the number of the tensor argument, from 0; many of PyTorch's own
+            ops give no place to an argument that can have no gradient.
         target: Index of the next node in the list of nodes.
         input_index: Which input of that node the gradient arrives at.
     """
@@ -72,8 +79,10 @@ def autograd_nodes(tensor: Tensor) -> list[AutogradNode]:
                 indices[target] = len(indices)
                 waiting.append(target)
             edges.append(AutogradEdge(argument, indices[target], port))
-        leaf = getattr(grad_fn, "variable", None)
         name = type(grad_fn).__name__
+        # A custom op can keep something under this name in its ctx.
+        is_leaf = name == "AccumulateGrad"
+        leaf = getattr(grad_fn, "variable", None) if is_leaf else None
         nodes.append(AutogradNode(name, grad_fn, leaf, tuple(edges)))
     return nodes
 
@@ -84,7 +93,7 @@ def draw_mermaid(
     """The tensor's graph as a Mermaid flowchart, drawn from live objects.
 
     Arrows run as backward does, from the tensor to the leaves. Where a node
-    has several, each says which argument of the forward op it belongs to.
+    has several, each says its place, as in `AutogradEdge.argument`.
 
     Args:
         tensor: The result of a differentiable operation.
@@ -116,5 +125,5 @@ def _box(node: AutogradNode, names: Mapping[str, Tensor]) -> str:
             parts.append(f"{name}, shape {tuple(tensor.shape)}")
     if node.leaf is not None and len(parts) == 1:
         parts.append(f"shape {tuple(node.leaf.shape)}")
-    text = "<br/>".join(part.replace('"', "#quot;") for part in parts)
+    text = "<br/>".join(part.translate(MERMAID_CODES) for part in parts)
     return f'["{text}"]' if node.leaf is None else f'(["{text}"])'

@@ -19,8 +19,11 @@ from urllib.parse import urldefrag
 from urllib.request import urlopen
 
 import pytest
+import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from triton_grad.graph import draw_mermaid
 
 # One browser and one built site for all: one worker runs them.
 pytestmark = pytest.mark.xdist_group("site")
@@ -254,6 +257,27 @@ def fetched(url: str) -> str | None:
             return response.read().decode()
     except HTTPError:
         return None
+
+
+def test_a_browser_draws_any_name_of_a_tensor(browser: Browser) -> None:
+    name = """x#1 #35; "a" <b> &lt; & it's; `c` *d* [e](f) {g} |h| %%"""
+    x = torch.ones(2, requires_grad=True)
+    page = browser.new_page()
+    page.set_content("<body></body>")
+    page.add_script_tag(path=ROOT / "docs/assets/vendor/mermaid.tiny.js")
+    page.evaluate(
+        """async source => {
+             mermaid.initialize({ startOnLoad: false })
+             const drawn = await mermaid.render("graph", source)
+             document.body.innerHTML = drawn.svg
+           }""",
+        draw_mermaid(x + 1, {name: x}),
+    )
+    assert page.locator(".nodeLabel").last.inner_text().splitlines() == [
+        "AccumulateGrad",
+        f"{name}, shape (2,)",
+    ]
+    page.close()
 
 
 def test_no_page_or_style_names_another_host_to_load_from(

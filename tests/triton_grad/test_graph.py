@@ -1,5 +1,7 @@
 """The walk over autograd's graph, and its drawing."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -78,9 +80,50 @@ def test_a_leaf_without_a_name_shows_its_shape() -> None:
 
 
 def test_a_name_cannot_break_the_drawing() -> None:
+    """That a browser draws the codes as the name: see tests/site."""
     x = leaf()
-    drawing = draw_mermaid(x + 1, {'x "quoted"': x})
-    assert '(["AccumulateGrad<br/>x #quot;quoted#quot;, shape' in drawing
+    drawing = draw_mermaid(x + 1, {'x#1 "a" <b> &c': x})
+    name = "x#35;1 #quot;a#quot; #lt;b#gt; #amp;c"
+    assert f'(["AccumulateGrad<br/>{name}, shape' in drawing
+
+
+def test_only_an_accumulate_grad_node_is_a_leaf() -> None:
+    class KeepsAVariable(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.variable = x
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+            return grad_output
+
+    x = leaf()
+    custom, accumulate = autograd_nodes(KeepsAVariable.apply(x))
+    assert custom.leaf is None
+    assert accumulate.leaf is x
+
+
+def test_an_argument_is_a_place_in_next_functions() -> None:
+    class Weighted(torch.autograd.Function):
+        @staticmethod
+        def forward(
+            ctx: Any, weight: float, x: Tensor, index: Tensor, y: Tensor
+        ) -> Tensor:
+            return weight * (x + y)[index]
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: Tensor) -> tuple[None, ...]:
+            return None, None, None, None
+
+    x, y = leaf(), leaf()
+    index = torch.arange(6, device=DEVICE)
+    # The number among the tensors: index is 1 and needs no gradient.
+    custom = autograd_nodes(Weighted.apply(2.0, x, index, y))[0]
+    assert [edge.argument for edge in custom.edges] == [0, 2]
+    # PyTorch's own op has no place for where's first argument, a condition.
+    builtin = autograd_nodes(torch.where(index > 2, x, y))[0]
+    assert [edge.argument for edge in builtin.edges] == [0, 1]
 
 
 def test_two_runs_draw_the_same() -> None:
