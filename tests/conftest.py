@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
 
 from bookpress.book import Book
 from bookpress.press import cache_wanted
 
 ROOT = Path(__file__).parents[1]
+
+# Off, as a user may have it, no kernel runs here: before any is imported.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
 
 # Some tests crash a process on purpose. Each would leave its whole memory.
 _, hard_limit = resource.getrlimit(resource.RLIMIT_CORE)

@@ -20,6 +20,9 @@ _HOMES = {
     "triton_square_forward": "triton_grad.ops.square",
 }
 
+__all__ = ["DEVICE"]
+__all__ += _HOMES  # pyright: ignore[reportUnsupportedDunderAll]
+
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
@@ -28,7 +31,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOMES, "DEVICE"])
-
-
-__all__ = ["DEVICE"]
+    return __all__

@@ -1,7 +1,9 @@
 """Where kernels run: on a GPU, or on the CPU by Triton's interpreter.
 
 `@triton.jit` decides when a kernel is *defined* whether the interpreter will
-run it, so the variable has to stand before triton is imported.
+run it: the variable has to stand before a kernel's module is imported. What
+Triton itself defines so, such as `tl.sum` and `tl.cdiv`, is defined when
+triton is imported: a kernel that calls it needs the variable before that.
 """
 
 import os
@@ -11,7 +13,14 @@ import torch
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-INTERPRETED = os.environ.get("TRITON_INTERPRET", "0") == "1"
+# The words that Triton reads as "on", in any case.
+INTERPRETED = os.environ.get("TRITON_INTERPRET", "0").lower() in (
+    "1",
+    "true",
+    "on",
+    "yes",
+    "y",
+)
 
 # With no GPU the answer is "cpu" even where a user forbade the interpreter:
 # the launch then says what to set, which "cuda" could not.
