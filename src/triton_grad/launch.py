@@ -1,13 +1,19 @@
 """What all elementwise ops share: checks, layout, grid, launch."""
 
+import threading
+from functools import reduce
 from typing import Any
 
 import torch
 import triton
 from torch import Tensor
 from triton.runtime import KernelInterface
+from triton.runtime.interpreter import InterpretedFunction
 
 FLOAT_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+# The interpreter keeps the program that it is running in global variables.
+INTERPRETER_LOCK = threading.RLock()
 
 
 def launch_elementwise(
@@ -17,7 +23,8 @@ def launch_elementwise(
 
     The kernel is called as `kernel(*inputs, output, n, BLOCK=BLOCK)`, one
     program for every `BLOCK` elements. It may walk memory in order: every
-    tensor it gets is contiguous. The inputs are only read.
+    tensor it gets is dense, and all have the same strides. The inputs are
+    only read. Nothing is recorded for autograd.
 
     Args:
         op: The op's name, for error messages.
@@ -27,10 +34,12 @@ def launch_elementwise(
         BLOCK: Elements a program computes; a power of two.
 
     Returns:
-        A contiguous tensor of the inputs' shape, dtype and device.
+        A tensor of the inputs' shape, dtype and device, in the memory format
+        that PyTorch's own elementwise ops would give it.
 
     Raises:
-        TypeError: An input is no tensor, or not of these dtypes.
+        TypeError: An input is no tensor, or not of these dtypes, or not
+            strided (sparse, nested).
         ValueError: The inputs differ in dtype, shape or device, or `BLOCK`
             is not a power of two.
         RuntimeError: The kernel cannot run where the tensors lie.
@@ -38,9 +47,16 @@ def launch_elementwise(
     check_inputs(op, inputs)
     check_block(op, BLOCK)
     check_device(op, kernel, inputs[0].device)
-    dense = [in_memory_order(tensor) for tensor in inputs]
-    output = torch.empty_like(dense[0])
-    launch_programs(kernel, *dense, output, BLOCK=BLOCK)
+    output = empty_result(inputs)
+    ordered = [in_order_of(output, tensor) for tensor in inputs]
+    if is_interpreted(kernel) and output.dtype == torch.bfloat16:
+        # The interpreter cuts fp32 off where a GPU rounds to the nearest
+        # bf16, and misreads bf16's subnormal numbers. PyTorch does neither.
+        wide = torch.empty_like(output, dtype=torch.float32)
+        exact = [tensor.float() for tensor in ordered]
+        launch_programs(kernel, *exact, wide, BLOCK=BLOCK)
+        return output.copy_(wide)
+    launch_programs(kernel, *ordered, output, BLOCK=BLOCK)
     return output
 
 
@@ -57,16 +73,52 @@ def launch_programs(
     n = tensors[-1].numel()
     if n == 0:  # a GPU refuses an empty grid
         return
-    with torch.cuda.device_of(tensors[-1]):
-        kernel[(triton.cdiv(n, BLOCK),)](*tensors, n, BLOCK=BLOCK)
+    programs = kernel[(triton.cdiv(n, BLOCK),)]
+    if is_interpreted(kernel):
+        with INTERPRETER_LOCK:
+            programs(*tensors, n, BLOCK=BLOCK)
+    else:
+        with torch.cuda.device_of(tensors[-1]):
+            programs(*tensors, n, BLOCK=BLOCK)
 
 
-def in_memory_order(tensor: Tensor) -> Tensor:
-    """The tensor itself if memory holds its elements in order, or a copy."""
-    if tensor._is_zerotensor():  # autograd's zeros: there is no memory
-        return tensor.clone(memory_format=torch.contiguous_format)
-    # A negated view can be contiguous and still hold the other sign.
-    return tensor.contiguous().resolve_neg()
+def is_interpreted(kernel: KernelInterface[Any]) -> bool:
+    """Whether the kernel was defined for the interpreter."""
+    return isinstance(kernel, InterpretedFunction)
+
+
+def empty_result(inputs: tuple[Tensor, ...]) -> Tensor:
+    """An uninitialized tensor, laid out as PyTorch lays out such a result.
+
+    It is dense. It has the strides of its inputs if these agree and are
+    dense; otherwise their order of dimensions, the first input's before the
+    second's.
+    """
+    first, *others = inputs
+    if all(tensor.stride() == first.stride() for tensor in others):
+        return torch.empty_like(first)
+    # On the meta device PyTorch lays out a sum, and computes nothing.
+    layouts = [
+        torch.empty_strided(
+            tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"
+        )
+        for tensor in inputs
+    ]
+    strides = reduce(torch.add, layouts).stride()
+    return torch.empty_strided(
+        first.shape, strides, dtype=first.dtype, device=first.device
+    )
+
+
+def in_order_of(output: Tensor, tensor: Tensor) -> Tensor:
+    """The tensor if memory holds it in the output's order, or a copy."""
+    as_it_is = (
+        tensor.stride() == output.stride()
+        # A negated view holds the other sign, autograd's zeros no memory.
+        and not tensor.is_neg()
+        and not tensor._is_zerotensor()
+    )
+    return tensor if as_it_is else torch.empty_like(output).copy_(tensor)
 
 
 def check_inputs(op: str, inputs: tuple[Tensor, ...]) -> None:
@@ -74,23 +126,29 @@ def check_inputs(op: str, inputs: tuple[Tensor, ...]) -> None:
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
             kind = type(tensor).__name__
-            raise TypeError(f"{op}() needs a tensor, got {kind}")
+            raise TypeError(f"{op}() needs a tensor, got {kind}: {tensor!r}")
+        if tensor.layout != torch.strided:
+            raise TypeError(
+                f"{op}() needs a strided tensor, got {tensor.layout}"
+            )
         if tensor.dtype not in FLOAT_DTYPES:
             raise TypeError(
                 f"{op}() needs a floating-point tensor, got {tensor.dtype}"
                 " (accepted: float16, bfloat16, float32, float64)"
             )
-    alike = {
-        "dtype": [str(tensor.dtype) for tensor in inputs],
-        "shape": [str(tuple(tensor.shape)) for tensor in inputs],
-        "device": [str(tensor.device) for tensor in inputs],
-    }
-    for what, values in alike.items():
-        if len(set(values)) > 1:
-            seen = " and ".join(values)
-            raise ValueError(
-                f"{op}() needs tensors of one {what}, got {seen}"
-            )
+    first = inputs[0]
+    for other in inputs[1:]:
+        check_alike(op, "dtype", first.dtype, other.dtype)
+        check_alike(op, "shape", tuple(first.shape), tuple(other.shape))
+        check_alike(op, "device", first.device, other.device)
+
+
+def check_alike(op: str, what: str, first: object, other: object) -> None:
+    """Refuse two inputs that differ in what an elementwise op needs alike."""
+    if first != other:
+        raise ValueError(
+            f"{op}() needs tensors of one {what}, got {first} and {other}"
+        )
 
 
 def check_block(op: str, block: int) -> None:
@@ -103,10 +161,11 @@ def check_device(
     op: str, kernel: KernelInterface[Any], device: torch.device
 ) -> None:
     """Refuse a tensor that the kernel, as it was defined, cannot reach."""
-    compiled = isinstance(kernel, triton.JITFunction)
-    if device.type == "cuda" or (device.type == "cpu" and not compiled):
+    if device.type == "cuda" or (
+        device.type == "cpu" and is_interpreted(kernel)
+    ):
         return
     raise RuntimeError(
         f"{op}() needs a CUDA tensor, got one on {device}; to run on the CPU"
-        " set TRITON_INTERPRET=1 before triton is imported"
+        " set TRITON_INTERPRET=1 before triton_grad is imported"
     )

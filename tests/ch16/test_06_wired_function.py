@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from triton_grad.ops import gelu as gelu_module
+from triton_grad import elementwise
 from triton_grad.ops.gelu import TritonGELU, gelu
 from triton_grad.oracle import gelu_backward_oracle, gelu_oracle
 
@@ -32,13 +32,13 @@ def test_one_launch_each_way(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launched: list[str] = []
-    launch = gelu_module.launch_elementwise
+    launch = elementwise.launch_elementwise
 
     def recorded(op: str, *arguments: Any, **options: Any) -> Tensor:
         launched.append(op)
         return launch(op, *arguments, **options)
 
-    monkeypatch.setattr(gelu_module, "launch_elementwise", recorded)
+    monkeypatch.setattr(elementwise, "launch_elementwise", recorded)
     x, grad_output = pair(5000)
     gelu(x.requires_grad_()).backward(grad_output)
     assert launched == ["gelu", "gelu_backward"]

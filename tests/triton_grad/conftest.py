@@ -18,9 +18,8 @@ TOLERANCES = {
     # The store rounds to nearest, half a unit in the last place: 2**-11 of
     # the value, or 2**-25 where float16 is subnormal. atol: see float32.
     torch.float16: (2**-11 + 2e-6, 2e-6),
-    # The interpreter stores bfloat16 by cutting digits off: a whole unit,
-    # 2**-7. A GPU rounds: half of that.
-    torch.bfloat16: (2**-7 if DEVICE == "cpu" else 2**-8 + 2e-6, 2e-6),
+    # Likewise: 2**-8 of the value.
+    torch.bfloat16: (2**-8 + 2e-6, 2e-6),
     # Some units of 2**-24. 1 + erf cancels in the lower tail and leaves an
     # absolute error of about |x| 2**-24, times |grad_output|: |x| < 6 here.
     torch.float32: (2e-6, 2e-6),

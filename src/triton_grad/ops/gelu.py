@@ -14,8 +14,13 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from triton_grad.launch import launch_elementwise
-from triton_grad.precision import compute_dtype, upcast
+from triton_grad.elementwise import (
+    ElementwiseFunction,
+    ElementwiseGrad,
+    ElementwiseOp,
+)
+from triton_grad.normal import gaussian, normal_tail
+from triton_grad.precision import upcast
 
 INV_SQRT_2 = tl.constexpr(0.7071067811865476)
 INV_SQRT_2PI = tl.constexpr(0.3989422804014327)
@@ -24,13 +29,23 @@ INV_SQRT_2PI = tl.constexpr(0.3989422804014327)
 @triton.jit
 def normal_cdf(x):
     """Φ(x): the part of a standard normal distribution below x."""
-    return 0.5 * (1.0 + tl.erf(x * INV_SQRT_2))
+    middle = 0.5 * (1.0 + tl.erf(x * INV_SQRT_2))
+    # Below -1 the sum 1 + erf cancels: from about -6 on no digit is left.
+    return tl.where(x < -1.0, normal_tail(x), middle)
 
 
 @triton.jit
 def normal_pdf(x):
     """φ(x), the derivative of Φ."""
-    return INV_SQRT_2PI * tl.exp(-0.5 * x * x)
+    # In this order: the interpreter makes no tensor of constexpr * tensor.
+    return gaussian(x) * INV_SQRT_2PI
+
+
+@triton.jit
+def weighted(x, weight):
+    """x times a weight that falls faster than x grows: never inf * 0."""
+    # Where nothing is left of the weight, any finite x < 0 will do.
+    return tl.where(weight == 0.0, -1.0, x) * weight
 
 
 @triton.jit
@@ -39,7 +54,7 @@ def gelu_forward_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = upcast(tl.load(x_ptr + offsets, mask=mask))
-    y = x * normal_cdf(x)
+    y = weighted(x, normal_cdf(x))
     # Lanes past n hold nothing defined: the mask keeps them from the store.
     tl.store(y_ptr + offsets, y, mask=mask)
 
@@ -53,27 +68,37 @@ def gelu_backward_kernel(
     mask = offsets < n
     grad_out = upcast(tl.load(grad_out_ptr + offsets, mask=mask))
     x = upcast(tl.load(x_ptr + offsets, mask=mask))
-    grad_in = grad_out * (normal_cdf(x) + x * normal_pdf(x))
+    slope = normal_cdf(x) + weighted(x, normal_pdf(x))
+    grad_in = grad_out * slope
     tl.store(grad_in_ptr + offsets, grad_in, mask=mask)
 
 
+gelu_forward_op = ElementwiseOp("gelu", gelu_forward_kernel)
+gelu_backward_op = ElementwiseOp("gelu_backward", gelu_backward_kernel)
+
+
 def triton_gelu_forward(x: Tensor, BLOCK: int = 1024) -> Tensor:
-    """Launch the forward kernel.
+    """Launch the forward kernel. Autograd does not see it: use `gelu`.
 
     Args:
         x: float16, bfloat16, float32 or float64, any shape and layout.
         BLOCK: Elements a program computes; a power of two.
 
     Returns:
-        gelu(x), contiguous, of x's shape and dtype.
+        gelu(x), of x's shape and dtype, in x's memory format.
+
+    Raises:
+        TypeError: x is no tensor, not strided, or not of these dtypes.
+        ValueError: BLOCK is not a power of two.
+        RuntimeError: x is where the kernel cannot run.
     """
-    return launch_elementwise("gelu", gelu_forward_kernel, x, BLOCK=BLOCK)
+    return gelu_forward_op(x, BLOCK=BLOCK)
 
 
 def triton_gelu_backward(
     grad_output: Tensor, x: Tensor, BLOCK: int = 1024
 ) -> Tensor:
-    """Launch the backward kernel.
+    """Launch the backward kernel. Autograd does not see it.
 
     Args:
         grad_output: The upstream gradient, of x's shape, dtype and device;
@@ -82,49 +107,46 @@ def triton_gelu_backward(
         BLOCK: Elements a program computes; a power of two.
 
     Returns:
-        The gradient with respect to x, contiguous, of x's shape and dtype.
+        The gradient with respect to x, of x's shape and dtype, in the memory
+        format that PyTorch gives to grad_output * x.
+
+    Raises:
+        TypeError: An input is no tensor, not strided, or not of a dtype that
+            the forward accepts.
+        ValueError: The inputs differ in shape, dtype or device, or BLOCK is
+            not a power of two.
+        RuntimeError: The inputs are where the kernel cannot run.
     """
-    return launch_elementwise(
-        "gelu_backward", gelu_backward_kernel, grad_output, x, BLOCK=BLOCK
-    )
+    return gelu_backward_op(grad_output, x, BLOCK=BLOCK)
 
 
 def gelu_second_derivative(x: Tensor) -> Tensor:
     """(2 - x²) φ(x), in PyTorch ops that autograd can differentiate."""
-    pdf = INV_SQRT_2PI.value * torch.exp(-0.5 * x * x)
-    # Not (2 - x * x) * pdf: where x * x is inf, pdf is 0, and that is nan.
-    return 2.0 * pdf - x * (x * pdf)
+    # From 40 on φ is 0 in every dtype. (Not clamp: its gradient drops a nan.)
+    x = torch.where(x.abs() > 40.0, 40.0, x)
+    # As in gaussian(): z² is exact. round() has no gradient and needs none.
+    z = torch.round(16.0 * x) / 16.0
+    gauss = torch.exp(-0.5 * z * z) * torch.exp(-0.5 * (x - z) * (x + z))
+    return (2.0 - x * x) * (INV_SQRT_2PI.value * gauss)
 
 
-class TritonGELUGrad(torch.autograd.Function):
+@gelu_backward_op.differentiated_by
+class TritonGELUGrad(ElementwiseGrad):
     """The backward kernel as an op of its own, so that it has a gradient."""
 
+    second_derivative = staticmethod(gelu_second_derivative)
+
     @staticmethod
-    def forward(ctx: Any, grad_output: Tensor, x: Tensor) -> Tensor:
-        ctx.save_for_backward(grad_output, x)
+    def forward(grad_output: Tensor, x: Tensor) -> Tensor:
         return triton_gelu_backward(grad_output, x)
 
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        grad_output, x = ctx.saved_tensors
-        for_grad_output = for_x = None
-        if ctx.needs_input_grad[0]:
-            # The op is linear in grad_output: its gradient is the op itself.
-            for_grad_output = TritonGELUGrad.apply(grad, x)
-        if ctx.needs_input_grad[1]:
-            wide = compute_dtype(x.dtype)
-            upstream = grad.to(wide) * grad_output.to(wide)
-            curvature = gelu_second_derivative(x.to(wide))
-            for_x = (upstream * curvature).to(x.dtype)
-        return for_grad_output, for_x
 
-
-class TritonGELU(torch.autograd.Function):
+@gelu_forward_op.differentiated_by
+class TritonGELU(ElementwiseFunction):
     """GELU with both directions as Triton kernels."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        ctx.save_for_backward(x)
+    def forward(x: Tensor) -> Tensor:
         return triton_gelu_forward(x)
 
     @staticmethod
@@ -132,6 +154,11 @@ class TritonGELU(torch.autograd.Function):
         (x,) = ctx.saved_tensors
         # Through apply, not the bare launch: the gradient stays in the graph.
         return TritonGELUGrad.apply(grad_output, x)
+
+    @staticmethod
+    def jvp(ctx: Any, x_tangent: Tensor) -> Tensor:
+        # The Jacobian is diagonal: it is its own transpose.
+        return TritonGELU.backward(ctx, x_tangent)
 
 
 def gelu(x: Tensor) -> Tensor:
@@ -142,10 +169,10 @@ def gelu(x: Tensor) -> Tensor:
             any shape and layout, on a GPU or, by the interpreter, the CPU.
 
     Returns:
-        A contiguous tensor of x's shape, dtype and device.
+        A tensor of x's shape, dtype and device, in x's memory format.
 
     Raises:
-        TypeError: x is no tensor, or not of these dtypes.
+        TypeError: x is no tensor, not strided, or not of these dtypes.
         RuntimeError: x is where the kernel cannot run.
     """
-    return TritonGELU.apply(x)
+    return gelu_forward_op.differentiable(x)

@@ -10,8 +10,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from triton_grad.launch import launch_elementwise
-from triton_grad.precision import compute_dtype, upcast
+from triton_grad.elementwise import (
+    ElementwiseFunction,
+    ElementwiseGrad,
+    ElementwiseOp,
+)
+from triton_grad.precision import upcast
 
 
 @triton.jit
@@ -32,26 +36,37 @@ def square_backward_kernel(
     mask = offsets < n
     grad_out = upcast(tl.load(grad_out_ptr + offsets, mask=mask))
     x = upcast(tl.load(x_ptr + offsets, mask=mask))
-    tl.store(grad_in_ptr + offsets, grad_out * (2.0 * x), mask=mask)
+    # 2x alone would overflow where its product with grad_out does not.
+    grad_in = 2.0 * (grad_out * x)
+    tl.store(grad_in_ptr + offsets, grad_in, mask=mask)
+
+
+square_forward_op = ElementwiseOp("square", square_forward_kernel)
+square_backward_op = ElementwiseOp("square_backward", square_backward_kernel)
 
 
 def triton_square_forward(x: Tensor, BLOCK: int = 1024) -> Tensor:
-    """Launch the forward kernel.
+    """Launch the forward kernel. Autograd does not see it: use `square`.
 
     Args:
         x: float16, bfloat16, float32 or float64, any shape and layout.
         BLOCK: Elements a program computes; a power of two.
 
     Returns:
-        x squared, contiguous, of x's shape and dtype.
+        x squared, of x's shape and dtype, in x's memory format.
+
+    Raises:
+        TypeError: x is no tensor, not strided, or not of these dtypes.
+        ValueError: BLOCK is not a power of two.
+        RuntimeError: x is where the kernel cannot run.
     """
-    return launch_elementwise("square", square_forward_kernel, x, BLOCK=BLOCK)
+    return square_forward_op(x, BLOCK=BLOCK)
 
 
 def triton_square_backward(
     grad_output: Tensor, x: Tensor, BLOCK: int = 1024
 ) -> Tensor:
-    """Launch the backward kernel.
+    """Launch the backward kernel. Autograd does not see it.
 
     Args:
         grad_output: The upstream gradient, of x's shape, dtype and device;
@@ -60,41 +75,41 @@ def triton_square_backward(
         BLOCK: Elements a program computes; a power of two.
 
     Returns:
-        The gradient with respect to x, contiguous, of x's shape and dtype.
+        The gradient with respect to x, of x's shape and dtype, in the memory
+        format that PyTorch gives to grad_output * x.
+
+    Raises:
+        TypeError: An input is no tensor, not strided, or not of a dtype that
+            the forward accepts.
+        ValueError: The inputs differ in shape, dtype or device, or BLOCK is
+            not a power of two.
+        RuntimeError: The inputs are where the kernel cannot run.
     """
-    return launch_elementwise(
-        "square_backward", square_backward_kernel, grad_output, x, BLOCK=BLOCK
-    )
+    return square_backward_op(grad_output, x, BLOCK=BLOCK)
 
 
-class TritonSquareGrad(torch.autograd.Function):
+def square_second_derivative(x: Tensor) -> Tensor:
+    """2, everywhere."""
+    return torch.full_like(x, 2.0)
+
+
+@square_backward_op.differentiated_by
+class TritonSquareGrad(ElementwiseGrad):
     """The backward kernel as an op of its own, so that it has a gradient."""
 
+    second_derivative = staticmethod(square_second_derivative)
+
     @staticmethod
-    def forward(ctx: Any, grad_output: Tensor, x: Tensor) -> Tensor:
-        ctx.save_for_backward(grad_output, x)
+    def forward(grad_output: Tensor, x: Tensor) -> Tensor:
         return triton_square_backward(grad_output, x)
 
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        grad_output, x = ctx.saved_tensors
-        for_grad_output = for_x = None
-        if ctx.needs_input_grad[0]:
-            # The op is linear in grad_output: its gradient is the op itself.
-            for_grad_output = TritonSquareGrad.apply(grad, x)
-        if ctx.needs_input_grad[1]:
-            wide = compute_dtype(x.dtype)
-            upstream = grad.to(wide) * grad_output.to(wide)
-            for_x = (upstream * 2.0).to(x.dtype)
-        return for_grad_output, for_x
 
-
-class TritonSquare(torch.autograd.Function):
+@square_forward_op.differentiated_by
+class TritonSquare(ElementwiseFunction):
     """The square with both directions as Triton kernels."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        ctx.save_for_backward(x)
+    def forward(x: Tensor) -> Tensor:
         return triton_square_forward(x)
 
     @staticmethod
@@ -102,6 +117,11 @@ class TritonSquare(torch.autograd.Function):
         (x,) = ctx.saved_tensors
         # Through apply, not the bare launch: the gradient stays in the graph.
         return TritonSquareGrad.apply(grad_output, x)
+
+    @staticmethod
+    def jvp(ctx: Any, x_tangent: Tensor) -> Tensor:
+        # The Jacobian is diagonal: it is its own transpose.
+        return TritonSquare.backward(ctx, x_tangent)
 
 
 def square(x: Tensor) -> Tensor:
@@ -112,10 +132,10 @@ def square(x: Tensor) -> Tensor:
             any shape and layout, on a GPU or, by the interpreter, the CPU.
 
     Returns:
-        A contiguous tensor of x's shape, dtype and device.
+        A tensor of x's shape, dtype and device, in x's memory format.
 
     Raises:
-        TypeError: x is no tensor, or not of these dtypes.
+        TypeError: x is no tensor, not strided, or not of these dtypes.
         RuntimeError: x is where the kernel cannot run.
     """
-    return TritonSquare.apply(x)
+    return square_forward_op.differentiable(x)

@@ -2,13 +2,10 @@
 
 from collections.abc import Callable
 
-import pytest
 import torch
 from torch import Tensor
 
-from triton_grad.ops import square as square_module
 from triton_grad.ops.square import (
-    TritonSquareGrad,
     square,
     triton_square_backward,
 )
@@ -34,23 +31,3 @@ def test_the_third_derivative_vanishes(draw: Draw) -> None:
             derivative.sum(), x, create_graph=True
         )
     torch.testing.assert_close(derivative, 24.0 * x)
-
-
-def test_no_work_for_a_gradient_nobody_asked_for(
-    monkeypatch: pytest.MonkeyPatch, draw: Draw
-) -> None:
-    grad_output, x, grad = (draw(8, seed=s) for s in (15, 16, 17))
-
-    def must_not_run(*_: object) -> Tensor:
-        raise AssertionError("computed a gradient that nobody asked for")
-
-    with monkeypatch.context() as patch:
-        only_grad_output = grad_output.clone().requires_grad_()
-        result = TritonSquareGrad.apply(only_grad_output, x)
-        patch.setattr(square_module, "compute_dtype", must_not_run)
-        torch.autograd.grad(result, only_grad_output, grad)
-    with monkeypatch.context() as patch:
-        only_x = x.clone().requires_grad_()
-        result = TritonSquareGrad.apply(grad_output, only_x)
-        patch.setattr(square_module, "triton_square_backward", must_not_run)
-        torch.autograd.grad(result, only_x, grad)
