@@ -8,13 +8,15 @@ the tail starts, to where exp(-t²/2) is 0 in the dtype.
 Prints the coefficients and the largest relative error between.
 """
 
+from typing import Any
+
 import mpmath
 
 # dtype: (number of coefficients, the end of the fit)
 FITS = {"FLOAT32": (8, 15), "FLOAT64": (20, 39)}
 
 
-def ratio_over_k(k: mpmath.mpf) -> mpmath.mpf:
+def ratio_over_k(k: Any) -> Any:
     """R(t) / k, where t is the point whose variable is k."""
     t = 4 * (1 / k - 1)
     return mpmath.ncdf(-t) * mpmath.exp(t * t / 2) / k

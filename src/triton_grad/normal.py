@@ -14,6 +14,12 @@ HALF_LOG2_E = tl.constexpr(0.7213475204444817)
 HALF_LOG2_E_HEAD = tl.constexpr(0.72265625)
 HALF_LOG2_E_REST = tl.constexpr(-0.0013087295555182963)
 
+# The last digit of so large a number is a sixteenth, or 1: adding it rounds
+# to that, and subtracting it again leaves what was rounded.
+ROUNDER_FLOAT32 = tl.constexpr(1.5 * 2.0**19)
+ROUNDER_FLOAT64 = tl.constexpr(1.5 * 2.0**48)
+WHOLE_ROUNDER = tl.constexpr(1.5 * 2.0**23)
+
 # The tail over exp(-t²/2), divided by k = 1 / (1 + t/4), as polynomials in k,
 # highest power first: fitted by bench/fit_normal_tail.py.
 TAIL_FLOAT32 = tl.constexpr(
@@ -59,7 +65,9 @@ def polynomial(k, coefficients: tl.constexpr):
     """The polynomial of these coefficients, highest power first, at k."""
     # Two terms at once: a value that starts as a number is only a float32.
     value = coefficients[0] * k + coefficients[1]
-    for i in tl.static_range(2, len(coefficients.value)):
+    for i in tl.static_range(  # pyright: ignore[reportGeneralTypeIssues]
+        2, len(coefficients.value)
+    ):
         value = value * k + coefficients[i]
     return value
 
@@ -68,11 +76,9 @@ def polynomial(k, coefficients: tl.constexpr):
 def exp2_of_minus(head, small):
     """2**-(head + small) in float32, for sums from -1 to 250."""
     # A GPU's float32 exponential is a fast exp2, good near 0 alone. It gets
-    # what is over, where the sum is 2 half + over, and half is whole: to a
-    # number so large 0.5 cannot be added, so that adding it rounds.
-    whole: tl.constexpr = 1.5 * 2.0**23
-    half = 0.5 * (head + small) + whole
-    over = (head - 2.0 * (half - whole)) + small
+    # what is over, where the sum is 2 half + over, and half is whole.
+    half = 0.5 * (head + small) + WHOLE_ROUNDER
+    over = (head - 2.0 * (half - WHOLE_ROUNDER)) + small
     # 2**-half, made of its bits. Twice: 2**(-2 half) may be subnormal.
     exponent = (127 - half.to(tl.int32, bitcast=True)) << 23
     scale = exponent.to(tl.float32, bitcast=True)
@@ -82,22 +88,21 @@ def exp2_of_minus(head, small):
 @triton.jit
 def gaussian(x):
     """exp(-x²/2) without the digits that a rounded x² loses."""
-    wide: tl.constexpr = x.dtype == tl.float64
-    # It is 0 from there on. Not tl.minimum, which would drop a nan.
-    far: tl.constexpr = 40.0 if wide else 16.0
     t = tl.abs(x)
-    t = tl.where(t > far, far, t)
-    # t² is z² and a rest, where z is t in whole sixteenths (rounded by a sum,
-    # as above), so that z² is exact.
-    sixteenths: tl.constexpr = 1.5 * 2.0 ** (48 if wide else 19)
-    z = (t + sixteenths) - sixteenths
-    square = z * z
-    rest = (t - z) * (t + z)
-    if wide:
-        value = tl.exp(-0.5 * square) * tl.exp(-0.5 * rest)
+    # Cody's split (1969): x² is z² and a rest, where z is |x| in whole
+    # sixteenths, so that z² is exact. Far out the result is 0; not by
+    # tl.minimum, which would drop a nan.
+    if x.dtype == tl.float64:
+        t = tl.where(t > 40.0, 40.0, t)
+        z = (t + ROUNDER_FLOAT64) - ROUNDER_FLOAT64
+        rest = (t - z) * (t + z)
+        value = tl.exp(-0.5 * (z * z)) * tl.exp(-0.5 * rest)
     else:
-        small = square * HALF_LOG2_E_REST + rest * HALF_LOG2_E
-        value = exp2_of_minus(square * HALF_LOG2_E_HEAD, small)
+        t = tl.where(t > 16.0, 16.0, t)
+        z = (t + ROUNDER_FLOAT32) - ROUNDER_FLOAT32
+        rest = (t - z) * (t + z)
+        small = z * z * HALF_LOG2_E_REST + rest * HALF_LOG2_E
+        value = exp2_of_minus(z * z * HALF_LOG2_E_HEAD, small)
     return value
 
 

@@ -1,0 +1,349 @@
+"""The ops' numbers, region by region, and where numbers end."""
+
+import math
+import warnings
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+
+import mpmath
+import pytest
+import torch
+from torch import Tensor
+
+from triton_grad.device import DEVICE
+from triton_grad.ops.gelu import (
+    gelu,
+    gelu_second_derivative,
+    triton_gelu_backward,
+    triton_gelu_forward,
+)
+from triton_grad.ops.square import (
+    triton_square_backward,
+    triton_square_forward,
+)
+from triton_grad.oracle import (
+    gelu_backward_oracle,
+    gelu_oracle,
+    normal_pdf_oracle,
+    square_backward_oracle,
+    square_oracle,
+)
+from triton_grad.testing.promises import (
+    EVERY_DTYPE,
+    PROMISES,
+    Promise,
+    share_of_promise,
+    ulp,
+    ulp_error,
+)
+
+INF, NAN = math.inf, math.nan
+Op = Callable[..., Tensor]
+FORWARD: dict[str, Op] = {
+    "gelu": triton_gelu_forward,
+    "square": triton_square_forward,
+}
+BACKWARD: dict[str, Op] = {
+    "gelu": triton_gelu_backward,
+    "square": triton_square_backward,
+}
+ORACLE: dict[str, Op] = {"gelu": gelu_oracle, "square": square_oracle}
+BACKWARD_ORACLE: dict[str, Op] = {
+    "gelu": gelu_backward_oracle,
+    "square": square_backward_oracle,
+}
+
+
+def exact_gelu(x: float) -> float:
+    if abs(x) > 1e4:  # Φ is 0 or 1, and mpmath fails far out
+        return max(x, 0.0)
+    return float(x * mpmath.ncdf(x))
+
+
+def exact_gelu_backward(grad_output: float, x: float) -> float:
+    if abs(x) > 1e4:
+        return grad_output * float(x > 0.0)
+    return float(grad_output * (mpmath.ncdf(x) + x * mpmath.npdf(x)))
+
+
+def exact_square(x: float) -> float:
+    return rounded(Fraction(x) ** 2)
+
+
+def exact_square_backward(grad_output: float, x: float) -> float:
+    return rounded(Fraction(grad_output) * 2 * Fraction(x))
+
+
+def rounded(value: Fraction) -> float:
+    """To nearest, but infinite where that is too large for a float."""
+    try:
+        return float(value)
+    except OverflowError:
+        return INF if value > 0 else -INF
+
+
+# What the oracles compute in float64, with more digits than that.
+EXACT = {"gelu": exact_gelu, "square": exact_square}
+EXACT_BACKWARD = {
+    "gelu": exact_gelu_backward,
+    "square": exact_square_backward,
+}
+
+
+def values_in(promise: Promise, dtype: torch.dtype) -> Tensor:
+    """A dense grid of the row's interval; in 16 bits, all that is there."""
+    if dtype in (torch.float16, torch.bfloat16):
+        bits = torch.arange(-(2**15), 2**15, dtype=torch.int16)
+        values = bits.view(dtype)
+        values = values[values.isfinite()]
+    else:
+        info = torch.finfo(dtype)
+        dense = 401 if dtype == torch.float64 else 40001
+        middle = torch.linspace(
+            max(promise.low, -45.0),
+            min(promise.high, 45.0),
+            dense,
+            dtype=torch.float64,
+        )
+        sizes = (
+            1.2345
+            * 2.0
+            ** torch.arange(
+                math.log2(info.smallest_normal) - 20, math.log2(info.max) - 1
+            ).double()
+        )
+        ends = torch.tensor(
+            [0.0, -0.0, info.max, info.min], dtype=torch.float64
+        )
+        values = torch.cat([middle, sizes, -sizes, ends]).to(dtype)
+    return values[(values >= promise.low) & (values < promise.high)]
+
+
+def signs(count: int, seed: int, dtype: torch.dtype) -> Tensor:
+    """Upstream gradients with random digits, 0.5 <= |grad_output| <= 1."""
+    generator = torch.Generator().manual_seed(seed)
+    draw = torch.rand(count, generator=generator, dtype=torch.float64)
+    return torch.where(draw < 0.5, draw - 1.0, draw).to(dtype)
+
+
+def result_and_truth(
+    promise: Promise, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    x = values_in(promise, dtype)
+    inputs = [x]
+    op, oracle, exact = FORWARD, ORACLE, EXACT
+    if promise.direction == "backward":
+        inputs = [signs(x.numel(), 1, dtype), x]
+        op, oracle, exact = BACKWARD, BACKWARD_ORACLE, EXACT_BACKWARD
+    moved = [it.to(DEVICE) for it in inputs]
+    actual = op[promise.op](*moved).cpu()
+    if dtype != torch.float64:
+        return actual, oracle[promise.op](*inputs)
+    with mpmath.workdps(40):
+        rows = zip(*(it.tolist() for it in inputs), strict=True)
+        values = [exact[promise.op](*row) for row in rows]
+    return actual, torch.tensor(values, dtype=torch.float64)
+
+
+ROWS = [
+    pytest.param(
+        row, dtype, id=f"{row.op} {row.direction} {row.region} {dtype}"
+    )
+    for row in PROMISES
+    for dtype in row.dtypes
+]
+
+
+# numpy, behind the interpreter, says that squares overflow: they do.
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize(("promise", "dtype"), ROWS)
+def test_the_promise_is_kept(promise: Promise, dtype: torch.dtype) -> None:
+    actual, truth = result_and_truth(promise, dtype)
+    # What is too large for the dtype is infinite, by IEEE's own rounding.
+    overflows = truth.to(dtype).isinf()
+    assert torch.equal(actual[overflows], truth[overflows].to(dtype))
+    assert not overflows.all()
+    actual, truth = actual[~overflows], truth[~overflows]
+    assert share_of_promise(promise, actual, truth).max() <= 1.0
+
+
+@pytest.mark.parametrize("dtype", EVERY_DTYPE, ids=str)
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("op", FORWARD)
+def test_the_promises_leave_nothing_out(
+    op: str, direction: str, dtype: torch.dtype
+) -> None:
+    rows = [
+        row
+        for row in PROMISES
+        if (row.op, row.direction) == (op, direction) and dtype in row.dtypes
+    ]
+    assert rows[0].low == -INF
+    assert rows[-1].high == INF
+    for one, other in pairwise(rows):
+        assert one.high == other.low
+    assert all(row.reason and row.ulp >= 0.5 for row in rows)
+
+
+def test_units_in_the_last_place() -> None:
+    sizes = [m * 2.0**k for k in range(-1074, 1023) for m in (1.0, 1.7)]
+    truth = torch.tensor([0.0, *sizes, -3.0], dtype=torch.float64)
+    assert ulp(truth, torch.float64).tolist() == [
+        math.ulp(it) for it in truth.tolist()
+    ]
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        info = torch.finfo(dtype)
+        least = info.smallest_normal * info.eps
+        truth = torch.tensor([0.0, least, 1.0, -1.99, 2.0]).double()
+        steps = [least, least, info.eps, info.eps, 2 * info.eps]
+        assert ulp(truth, dtype).tolist() == steps
+    truth = torch.tensor([1.0], dtype=torch.float64)
+    actual = torch.tensor([1.0 - 3 * 2.0**-23])
+    assert ulp_error(actual, truth, torch.float32).item() == 3.0
+
+
+# ------------------------------------------------------- where numbers end
+
+
+def at(values: list[float], dtype: torch.dtype) -> Tensor:
+    return torch.tensor(values, dtype=dtype, device=DEVICE)
+
+
+def same(actual: Tensor, expected: list[float]) -> bool:
+    """Equal, the sign of 0 too, and nan where nan is expected."""
+    wanted = torch.tensor(expected, dtype=actual.dtype)
+    actual = actual.cpu()
+    numbers = ~wanted.isnan()
+    return torch.equal(actual.isnan(), wanted.isnan()) and all(
+        torch.equal(of(actual[numbers]), of(wanted[numbers]))
+        for of in (torch.clone, torch.signbit)
+    )
+
+
+# Four and more elements: PyTorch's CPU kernels take another path for them.
+PLACES = [-INF, INF, NAN, -0.0, 0.0, -1e4, 1e4, 1.0]
+
+
+@pytest.mark.parametrize("dtype", EVERY_DTYPE, ids=str)
+def test_gelu_where_numbers_end(dtype: torch.dtype) -> None:
+    """pytorch#185770: on the CPU F.gelu is nan at -inf, and at inf too.
+
+    (At inf: in tensors of four elements or more; of one element it is inf.
+    Its gradient is nan at both.) The limits are 0, inf, and slopes 0 and 1.
+    """
+    x = at(PLACES, dtype)
+    largest = x[6].item()
+    y = triton_gelu_forward(x[:-1])
+    assert same(y, [-0.0, INF, NAN, -0.0, 0.0, -0.0, largest])
+    slope = triton_gelu_backward(torch.ones_like(x), x)[:-1]
+    assert same(slope.abs(), [0.0, 1.0, NAN, 0.5, 0.5, 0.0, 1.0])
+    assert same(triton_gelu_forward(x[:1]), [-0.0])
+
+
+@pytest.mark.parametrize("dtype", EVERY_DTYPE, ids=str)
+def test_gelu_at_the_largest_and_smallest(dtype: torch.dtype) -> None:
+    """F.gelu in fp32 on the CPU is inf at 3e38 (of four elements or more)."""
+    info = torch.finfo(dtype)
+    least = info.smallest_normal * info.eps
+    x = at([info.max, info.min, 4 * least, -4 * least, 0.0], dtype)
+    y = triton_gelu_forward(x)
+    assert same(y, [info.max, -0.0, 2 * least, -2 * least, 0.0])
+    slope = triton_gelu_backward(torch.ones_like(x), x)
+    assert same(slope.abs(), [1.0, 0.0, 0.5, 0.5, 0.5])
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("dtype", EVERY_DTYPE, ids=str)
+def test_square_where_numbers_end(dtype: torch.dtype) -> None:
+    info = torch.finfo(dtype)
+    places = [-INF, INF, NAN, -0.0, 0.0, info.smallest_normal, info.max]
+    x = at(places, dtype)
+    y = triton_square_forward(x)
+    slope = triton_square_backward(torch.ones_like(x), x)
+    assert same(y, [INF, INF, NAN, 0.0, 0.0, 0.0, INF])
+    twice = [-INF, INF, NAN, -0.0, 0.0, 2 * info.smallest_normal, INF]
+    assert same(slope, twice)
+
+
+def test_the_tail_is_right_relatively() -> None:
+    """pytorch#187806: at -5.5 F.gelu in fp32 is -1.64e-07, 57 % off.
+
+    From about -6 on it is -0.0; the truth is subnormal at -13 only.
+    """
+    x = torch.tensor([-5.5, -6.5, -9.0, -12.0])
+    y = triton_gelu_forward(x.to(DEVICE)).cpu()
+    assert ulp_error(y, gelu_oracle(x), torch.float32).max() < 8
+    assert y[0].item() == pytest.approx(-1.0444e-07, rel=1e-4)
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="numpy warns, a GPU does not")
+def test_no_warning_from_the_interpreter() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for dtype in EVERY_DTYPE:
+            x = at(PLACES, dtype)
+            triton_gelu_forward(x)
+            triton_gelu_backward(torch.ones_like(x), x)
+
+
+# --------------------------------------------------- the second derivative
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lowest", "units"),
+    [(torch.float32, -12.9, 12), (torch.float64, -37.4, 12)],
+)
+def test_the_second_derivative_in_the_tails(
+    dtype: torch.dtype, lowest: float, units: int
+) -> None:
+    """Relatively, beyond its zeros at ±√2; exp of a rounded x² is not."""
+    x = torch.linspace(lowest, -1.6, 401, dtype=torch.float64).to(dtype)
+    with mpmath.workdps(40):
+        values = [
+            float((2 - mpmath.mpf(it) ** 2) * mpmath.npdf(it))
+            for it in x.tolist()
+        ]
+    truth = torch.tensor(values, dtype=torch.float64)
+    for points in (x, -x):
+        actual = gelu_second_derivative(points.to(DEVICE)).cpu()
+        assert ulp_error(actual, truth, dtype).max() < units
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_the_second_derivative_between(dtype: torch.dtype) -> None:
+    x = torch.linspace(-1.6, 1.6, 1001, dtype=torch.float64).to(dtype)
+    wide = x.double()
+    truth = (2.0 - wide**2) * normal_pdf_oracle(x)
+    actual = gelu_second_derivative(x.to(DEVICE)).cpu()
+    bound = 4 * torch.finfo(dtype).eps
+    assert (actual.double() - truth).abs().max() < bound
+
+
+@pytest.mark.parametrize("dtype", EVERY_DTYPE, ids=str)
+def test_higher_derivatives_where_numbers_end(dtype: torch.dtype) -> None:
+    x = at(PLACES, dtype).requires_grad_()
+    (first,) = torch.autograd.grad(gelu(x).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x, create_graph=True)
+    (third,) = torch.autograd.grad(second.sum(), x)
+    peak = 2 / math.sqrt(2 * math.pi)
+    assert second.abs().tolist() == pytest.approx(
+        [0.0, 0.0, NAN, peak, peak, 0.0, 0.0, 0.24197],
+        rel=torch.finfo(dtype).eps + 1e-4,
+        nan_ok=True,
+    )
+    assert same(third[:7].abs(), [0.0, 0.0, NAN, 0.0, 0.0, 0.0, 0.0])
+
+
+def test_the_third_derivative_in_the_tail() -> None:
+    """Through the split of x²: (x³ - 4x) φ(x)."""
+    x = torch.linspace(-30.0, -2.5, 201, dtype=torch.float64)
+    x = x.to(DEVICE).requires_grad_()
+    (third,) = torch.autograd.grad(gelu_second_derivative(x).sum(), x)
+    with mpmath.workdps(40):
+        values = [
+            float((mpmath.mpf(it) ** 3 - 4 * it) * mpmath.npdf(it))
+            for it in x.tolist()
+        ]
+    truth = torch.tensor(values, dtype=torch.float64)
+    assert ulp_error(third.cpu(), truth, torch.float64).max() < 40
