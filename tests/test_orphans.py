@@ -72,10 +72,11 @@ def snippet_without_twin(root: Path) -> Iterator[str]:
 
 def twin_without_snippet(root: Path) -> Iterator[str]:
     twins = {twin_of(snippet) for snippet in all_snippets(root)}
-    for path in sorted(root.glob("tests/ch*/test_*.py")):
-        name = path.relative_to(root).as_posix()
-        if name not in twins:
-            yield f"{name}: there is no such snippet"
+    for folder in ("ch*", "reference"):
+        for path in sorted(root.glob(f"tests/{folder}/test_*.py")):
+            name = path.relative_to(root).as_posix()
+            if name not in twins:
+                yield f"{name}: there is no such snippet"
 
 
 def output_without_snippet(root: Path) -> Iterator[str]:
@@ -145,9 +146,12 @@ def typed_number(root: Path) -> Iterator[str]:
                 yield f"{page}:{number}: {found} was typed, not measured"
 
 
+NAME = re.compile(r"(ch\d\d|reference)/\d\d[a-z]?_[a-z0-9_]+")
+
+
 def strange_name(root: Path) -> Iterator[str]:
     for snippet in all_snippets(root):
-        if not re.fullmatch(r"ch\d\d/\d\d[a-z]?_[a-z0-9_]+", snippet.name):
+        if not NAME.fullmatch(snippet.name):
             yield f"{snippet.relative}: not chNN/NN_what_it_shows.py"
 
 
@@ -221,15 +225,18 @@ CHECKS: dict[Callable[[Path], Iterator[str]], list[str]] = {
     snippet_without_page: [
         "snippets/ch01/03_Unseen.py: no page shows it",
         "snippets/ch02/01_wide.py: no page shows it",
+        "snippets/ch1/01_place.py: no page shows it",
     ],
     snippet_without_twin: [
         "snippets/ch01/02_no_test.py: no test in "
         "tests/ch01/test_02_no_test.py",
         "snippets/ch01/03_Unseen.py: no test in tests/ch01/test_03_Unseen.py",
         "snippets/ch02/01_wide.py: no test in tests/ch02/test_01_wide.py",
+        "snippets/ch1/01_place.py: no test in tests/ch1/test_01_place.py",
     ],
     twin_without_snippet: [
-        "tests/ch01/test_09_gone.py: there is no such snippet"
+        "tests/ch01/test_09_gone.py: there is no such snippet",
+        "tests/reference/test_09_gone.py: there is no such snippet",
     ],
     output_without_snippet: [
         "snippets/ch01/09_gone.interpreter.out: it belongs to no snippet",
@@ -237,26 +244,27 @@ CHECKS: dict[Callable[[Path], Iterator[str]], list[str]] = {
     ],
     fence_without_source: [
         "docs/one.md:9: no snippet ch01/09_gone.py",
-        "docs/one.md:15: no kernel no_kernel",
-        "docs/one.md:21: no chapter ch09",
+        "docs/one.md:18: no kernel no_kernel",
+        "docs/one.md:24: no chapter ch09",
     ],
     typed_block: [
-        "docs/one.md:25: a typed block (text)",
-        "docs/one.md:29: a typed block (python)",
-        "docs/one.md:33: a typed block (no language)",
-        "docs/one.md:38: a typed block (HTML)",
+        "docs/one.md:28: a typed block (text)",
+        "docs/one.md:32: a typed block (python)",
+        "docs/one.md:36: a typed block (no language)",
+        "docs/one.md:41: a typed block (HTML)",
     ],
     chapter_without_program: [
         "snippets/ch02: no page shows its complete program"
     ],
     typed_number: [
-        "docs/one.md:40: 0.8675 was typed, not measured",
-        "docs/one.md:40: 7.9e-07 was typed, not measured",
-        "docs/one.md:41: 6422.1 was typed, not measured",
-        "docs/one.md:41: 12.34 was typed, not measured",
+        "docs/one.md:43: 0.8675 was typed, not measured",
+        "docs/one.md:43: 7.9e-07 was typed, not measured",
+        "docs/one.md:44: 6422.1 was typed, not measured",
+        "docs/one.md:44: 12.34 was typed, not measured",
     ],
     strange_name: [
-        "snippets/ch01/03_Unseen.py: not chNN/NN_what_it_shows.py"
+        "snippets/ch01/03_Unseen.py: not chNN/NN_what_it_shows.py",
+        "snippets/ch1/01_place.py: not chNN/NN_what_it_shows.py",
     ],
     too_large: [
         "snippets/ch02/01_wide.py:3: 79 columns",
@@ -312,6 +320,10 @@ WRONG = {
     "snippets/ch02/01_wide.py": (
         f"'''Wide.'''\n\nx = '{'x' * 73}'\n" + "y = 1\n# why\n\n" * 45
     ),
+    "snippets/ch1/01_place.py": "'''A folder of no chapter.'''\n",
+    "snippets/reference/01_right.py": "'''Right.'''\n",
+    "tests/reference/test_01_right.py": "\ndef test_it(): ...\n",
+    "tests/reference/test_09_gone.py": "\ndef test_it(): ...\n",
     "tests/ch01/test_01_right.py": "\ndef test_it(): ...\n",
     "tests/ch01/test_02_no_test.py": "# to do\n",
     "tests/ch01/test_09_gone.py": "\ndef test_it(): ...\n",
@@ -329,6 +341,9 @@ WRONG = {
         ```
         ```snippet exec="on"
         ch01/02_no_test
+        ```
+        ```snippet exec="on"
+        reference/01_right
         ```
         ```kernel exec="on"
         gelu no_kernel

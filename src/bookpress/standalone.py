@@ -23,6 +23,7 @@ from bookpress.press import Job, compare_with_record, indented
 from bookpress.snippet import Settings, Snippet, all_snippets
 from bookpress.sources import module_file
 
+CHAPTER = re.compile(r"ch\d\d")
 MARK = re.compile(r"^--- (\S+): .* ---$", re.MULTILINE)
 
 
@@ -266,17 +267,22 @@ def _print(text: str) -> str:
 
 
 def chapters(root: Path) -> dict[str, list[Snippet]]:
-    """The snippets of every chapter, by chapter."""
+    """The snippets of every chapter, by chapter.
+
+    Those in another folder, such as the reference's, tell no story that one
+    program could tell.
+    """
     found: dict[str, list[Snippet]] = {}
     for snippet in all_snippets(root):
-        found.setdefault(snippet.chapter, []).append(snippet)
+        if CHAPTER.fullmatch(snippet.chapter):
+            found.setdefault(snippet.chapter, []).append(snippet)
     return found
 
 
 def _programs(root: Path) -> Iterator[tuple[str, Callable[[], str]]]:
+    for snippet in all_snippets(root):
+        yield snippet.name, partial(snippet_program, snippet)
     for chapter, snippets in chapters(root).items():
-        for snippet in snippets:
-            yield snippet.name, partial(snippet_program, snippet)
         yield chapter, partial(chapter_program, chapter, snippets)
 
 
@@ -336,11 +342,11 @@ def _compare_chapter(
 def standalone_jobs(root: Path, folder: Path) -> list[Job]:
     """The jobs that prove the files written into a folder."""
     jobs = []
+    for snippet in all_snippets(root):
+        settings = snippet.settings()
+        if "interpreter" in settings.devices:
+            jobs.append(_snippet_job(snippet, settings, folder))
     for chapter, snippets in chapters(root).items():
-        for snippet in snippets:
-            settings = snippet.settings()
-            if "interpreter" in settings.devices:
-                jobs.append(_snippet_job(snippet, settings, folder))
 
         def compare(output: str, chapter=chapter, snippets=snippets):
             return _compare_chapter(chapter, snippets, output)

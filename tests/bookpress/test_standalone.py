@@ -180,6 +180,15 @@ def test_a_file_for_each_snippet_and_chapter_is_written(
     }
 
 
+def test_a_snippet_of_no_chapter_has_a_file_of_its_own_alone(
+    written: Callable[[], Path], write: Write
+) -> None:
+    write("snippets/reference/01_all.py", "'All.'\nprint('all: 1')\n")
+    folder = written()
+    assert (folder / "reference/01_all.py").is_file()
+    assert not (folder / "reference.py").exists()
+
+
 def test_every_file_imports_nothing_of_ours(
     written: Callable[[], Path],
 ) -> None:
@@ -398,7 +407,7 @@ def test_every_program_that_cannot_be_written_is_told_with_its_reason(
     with pytest.raises(UnwritableError) as caught:
         written()
     reasons = caught.value.reasons
-    assert list(reasons) == ["ch01/05_bad", "ch01", "ch02/01_bad", "ch02"]
+    assert list(reasons) == ["ch01/05_bad", "ch02/01_bad", "ch01", "ch02"]
     assert reasons["ch01"] == reasons["ch01/05_bad"]
     assert str(caught.value).count("\n") == 1
     assert (tmp_path / "alone/ch01/04_again.py").is_file()
