@@ -10,6 +10,7 @@ from importlib import import_module
 from triton_grad.device import DEVICE
 
 _HOMES = {
+    "GELU": "triton_grad.modules",
     "TritonGELU": "triton_grad.ops.gelu",
     "TritonSquare": "triton_grad.ops.square",
     "gelu": "triton_grad.ops.gelu",

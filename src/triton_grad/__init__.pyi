@@ -1,4 +1,5 @@
 from triton_grad.device import DEVICE as DEVICE
+from triton_grad.modules import GELU as GELU
 from triton_grad.ops.gelu import TritonGELU as TritonGELU
 from triton_grad.ops.gelu import gelu as gelu
 from triton_grad.ops.gelu import triton_gelu_backward as triton_gelu_backward

@@ -1,9 +1,12 @@
 """Where kernels run: on a GPU, or on the CPU by Triton's interpreter.
 
 `@triton.jit` decides when a kernel is *defined* whether the interpreter will
-run it: the variable has to stand before a kernel's module is imported. What
-Triton itself defines so, such as `tl.sum` and `tl.cdiv`, is defined when
+run it: `TRITON_INTERPRET` has to be set before a kernel's module is imported.
+What Triton itself defines so, such as `tl.sum` and `tl.cdiv`, it defines when
 triton is imported: a kernel that calls it needs the variable before that.
+
+Where there is no GPU, importing this module sets the variable to 1, unless it
+is set already.
 """
 
 import os
