@@ -1,12 +1,11 @@
 """What all elementwise ops share: checks, layout, grid, launch."""
 
 import threading
-from functools import reduce
 from typing import Any
 
 import torch
-import triton
 from torch import Tensor
+from torch._prims_common import compute_elementwise_output_strides
 from triton.runtime import KernelInterface
 from triton.runtime.interpreter import InterpretedFunction
 
@@ -23,8 +22,8 @@ def launch_elementwise(
 
     The kernel is called as `kernel(*inputs, output, n, BLOCK=BLOCK)`, one
     program for every `BLOCK` elements. It may walk memory in order: every
-    tensor it gets is dense, and all have the same strides. The inputs are
-    only read. Nothing is recorded for autograd.
+    tensor it gets is dense, and all lie in one order. The inputs are only
+    read. Nothing is recorded for autograd.
 
     Args:
         op: The op's name, for error messages.
@@ -73,7 +72,8 @@ def launch_programs(
     n = tensors[-1].numel()
     if n == 0:  # a GPU refuses an empty grid
         return
-    programs = kernel[(triton.cdiv(n, BLOCK),)]
+    # Not triton.cdiv, whose call costs a tenth of the launch.
+    programs = kernel[(-(-n // BLOCK),)]
     if is_interpreted(kernel):
         with INTERPRETER_LOCK:
             programs(*tensors, n, BLOCK=BLOCK)
@@ -90,21 +90,21 @@ def is_interpreted(kernel: KernelInterface[Any]) -> bool:
 def empty_result(inputs: tuple[Tensor, ...]) -> Tensor:
     """An uninitialized tensor, laid out as PyTorch lays out such a result.
 
-    It is dense. It has the strides of its inputs if these agree and are
-    dense; otherwise their order of dimensions, the first input's before the
-    second's.
+    It is dense. It has the memory format of its inputs if these agree and
+    are dense; otherwise their order of dimensions, the first input's before
+    the second's.
     """
     first, *others = inputs
+    for memory_format in (torch.contiguous_format, torch.channels_last):
+        if all(
+            tensor.is_contiguous(memory_format=memory_format)
+            for tensor in inputs
+        ):
+            # Not first's own strides: those of size 1 may be any number.
+            return torch.empty_like(first, memory_format=memory_format)
     if all(tensor.stride() == first.stride() for tensor in others):
         return torch.empty_like(first)
-    # On the meta device PyTorch lays out a sum, and computes nothing.
-    layouts = [
-        torch.empty_strided(
-            tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"
-        )
-        for tensor in inputs
-    ]
-    strides = reduce(torch.add, layouts).stride()
+    strides = compute_elementwise_output_strides(*inputs)
     return torch.empty_strided(
         first.shape, strides, dtype=first.dtype, device=first.device
     )
@@ -112,8 +112,11 @@ def empty_result(inputs: tuple[Tensor, ...]) -> Tensor:
 
 def in_order_of(output: Tensor, tensor: Tensor) -> Tensor:
     """The tensor if memory holds it in the output's order, or a copy."""
+    in_order = tensor.stride() == output.stride() or (
+        tensor.is_contiguous() and output.is_contiguous()
+    )
     as_it_is = (
-        tensor.stride() == output.stride()
+        in_order
         # A negated view holds the other sign, autograd's zeros no memory.
         and not tensor.is_neg()
         and not tensor._is_zerotensor()
