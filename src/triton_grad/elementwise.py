@@ -37,6 +37,14 @@ class ElementwiseFunction(torch.autograd.Function):
 
     generate_vmap_rule = True
 
+    @classmethod
+    def apply(cls, *inputs: Tensor) -> Any:
+        if torch._C._are_functorch_transforms_active():
+            return super().apply(*inputs)
+        # What is left out reads forward's signature anew in each call, for
+        # its default values: as long as two launches, and there are none.
+        return super(torch.autograd.Function, cls).apply(*inputs)  # pyright: ignore[reportAttributeAccessIssue]
+
     @staticmethod
     def setup_context(
         ctx: Any, inputs: tuple[Tensor, ...], output: Tensor
