@@ -330,9 +330,9 @@ def test_standalone_writes_the_files_where_it_is_told(
     assert done.returncode == 0
     assert done.stdout.split() == [
         "ch01/01_a.py",
-        "ch01.py",
         "ch02/01_b.py",
         "ch02/02_c.py",
+        "ch01.py",
         "ch02.py",
     ]
     assert (tmp_path / "out" / "ch02.py").is_file()
