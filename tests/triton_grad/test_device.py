@@ -44,7 +44,7 @@ def test_without_the_interpreter_a_cpu_tensor_is_refused(
     assert result.stdout == "cpu\n"
     assert result.stderr.rstrip().endswith(
         "RuntimeError: gelu() needs a CUDA tensor, got one on cpu; to run on"
-        " the CPU set TRITON_INTERPRET=1 before triton is imported"
+        " the CPU set TRITON_INTERPRET=1 before triton_grad is imported"
     )
 
 
