@@ -7,15 +7,19 @@ fake and meta tensors, profiling modes.
 """
 
 import inspect
+import warnings
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 from torch._C._functorch import (
+    is_batchedtensor,
     is_functorch_wrapped_tensor,
     is_legacy_batchedtensor,
 )
-from torch.library import custom_op, triton_op, wrap_triton
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd import forward_ad
+from torch.library import Library, custom_op, triton_op, wrap_triton
 from torch.nn import Parameter
 
 from triton_grad.launch import (
@@ -26,6 +30,11 @@ from triton_grad.launch import (
     launch_elementwise,
 )
 from triton_grad.precision import compute_dtype
+
+# Function.apply without what it does around: hand the call to a transform of
+# torch.func, and read forward's signature, anew in each call, for its default
+# values. That takes as long as two launches, and there are none.
+apply_at_this_level = vars(torch._C._FunctionBase)["apply"]
 
 
 class ElementwiseFunction(torch.autograd.Function):
@@ -39,11 +48,10 @@ class ElementwiseFunction(torch.autograd.Function):
 
     @classmethod
     def apply(cls, *inputs: Tensor) -> Any:
+        # Neither by super(): torch.compile fails where it meets one here.
         if torch._C._are_functorch_transforms_active():
-            return super().apply(*inputs)
-        # What is left out reads forward's signature anew in each call, for
-        # its default values: as long as two launches, and there are none.
-        return super(torch.autograd.Function, cls).apply(*inputs)  # pyright: ignore[reportAttributeAccessIssue]
+            return torch.autograd.Function.apply.__func__(cls, *inputs)
+        return apply_at_this_level(cls, *inputs)
 
     @staticmethod
     def setup_context(
@@ -91,6 +99,8 @@ class ElementwiseGrad(ElementwiseFunction):
         return (upstream * cls.second_derivative(x.to(wide))).to(x.dtype)
 
 
+LIBRARY = Library("triton_grad", "FRAGMENT")
+
 FunctionClass = TypeVar("FunctionClass", bound=type[ElementwiseFunction])
 
 
@@ -112,6 +122,7 @@ class ElementwiseOp:
         """Compute, and record nothing for autograd: launch_elementwise."""
         if must_be_seen(inputs):
             check_inputs(self.name, inputs)
+            check_vmap_is_on(self.name, inputs)
             return self.library_op(*inputs, BLOCK=BLOCK)
         return launch_elementwise(
             self.name, self.kernel, *inputs, BLOCK=BLOCK
@@ -126,19 +137,24 @@ class ElementwiseOp:
 
     def differentiated_by(self, function: FunctionClass) -> FunctionClass:
         """Give the op that PyTorch sees the derivative of a Function."""
-
-        def setup_context(
-            ctx: Any,
-            inputs: tuple[Tensor, ...],
-            keyword_only_inputs: dict[str, int],
-            output: Tensor,
-        ) -> None:
-            function.setup_context(ctx, inputs, output)
-
-        self.library_op.register_autograd(
-            function.backward, setup_context=setup_context
-        )
         self.function = function
+
+        def seen_by_autograd(*inputs: Tensor, BLOCK: int = 1024) -> Tensor:
+            if is_recorded(inputs):
+                # A transform of torch.func has handed down what comes here.
+                with enable_single_level_autograd_function():
+                    return apply_at_this_level(function, *inputs)
+            with torch._C._AutoDispatchBelowAutograd():
+                return self.library_op(*inputs, BLOCK=BLOCK)
+
+        with warnings.catch_warnings():
+            # "Overriding": it replaces what register_autograd would fill in,
+            # a Function that torch.func refuses and that has no jvp, so that
+            # forward mode would give zeros, silently.
+            warnings.simplefilter("ignore")
+            LIBRARY.impl(
+                self.name, seen_by_autograd, "Autograd", allow_override=True
+            )
         return function
 
     def _define(self) -> Any:
@@ -202,6 +218,19 @@ class ElementwiseOp:
         return self(*batched, BLOCK=BLOCK), 0
 
 
+def is_recorded(inputs: tuple[Tensor, ...]) -> bool:
+    """Whether a derivative may be asked for, of either mode."""
+    return (
+        torch.is_grad_enabled() and torch._C._any_requires_grad(*inputs)
+    ) or (
+        torch._C._is_fwd_grad_enabled()
+        and any(
+            forward_ad.unpack_dual(tensor).tangent is not None
+            for tensor in inputs
+        )
+    )
+
+
 def must_be_seen(inputs: tuple[Tensor, ...]) -> bool:
     """Whether something other than the kernel has to see the op."""
     return (
@@ -210,6 +239,16 @@ def must_be_seen(inputs: tuple[Tensor, ...]) -> bool:
         or torch._C._len_torch_dispatch_stack() > 0
         or any(is_stand_in(tensor) for tensor in inputs)
     )
+
+
+def check_vmap_is_on(op: str, inputs: tuple[Tensor, ...]) -> None:
+    """Refuse a tensor that outlived its torch.vmap, as PyTorch's ops do."""
+    if torch._C._are_functorch_transforms_active():
+        return
+    if any(is_batchedtensor(tensor) for tensor in inputs):
+        raise RuntimeError(
+            f"{op}() got a tensor that escaped from torch.vmap"
+        )
 
 
 def is_stand_in(tensor: Tensor) -> bool:
