@@ -2,8 +2,9 @@
 
 The tail is Φ(-t) = exp(-t²/2) R(t). R is smooth and falls like 1/t, so R / k
 is nearly flat in k = 1 / (1 + t/4), the variable of Abramowitz and Stegun's
-7.1.26, and a short polynomial in k is near it. It is fitted from t = 1, where
-the tail starts, to where exp(-t²/2) is 0 in the dtype.
+7.1.26. It is fitted as a polynomial in 2k - 1, which runs from -1 to 1: that
+keeps the coefficients small and their sum from cancelling. From t = 0 it goes
+to where exp(-t²/2) is 0 in the dtype.
 
 Prints the coefficients and the largest relative error between.
 """
@@ -13,11 +14,12 @@ from typing import Any
 import mpmath
 
 # dtype: (number of coefficients, the end of the fit)
-FITS = {"FLOAT32": (8, 15), "FLOAT64": (20, 39)}
+FITS = {"FLOAT32": (10, 15), "FLOAT64": (23, 39)}
 
 
-def ratio_over_k(k: Any) -> Any:
-    """R(t) / k, where t is the point whose variable is k."""
+def ratio_over_k(v: Any) -> Any:
+    """R(t) / k, where 2k - 1 is v."""
+    k = (v + 1) / 2
     t = 4 * (1 / k - 1)
     return mpmath.ncdf(-t) * mpmath.exp(t * t / 2) / k
 
@@ -25,11 +27,11 @@ def ratio_over_k(k: Any) -> Any:
 def fit(terms: int, end: int) -> tuple[list[float], float]:
     """Coefficients, highest power first, and the largest relative error."""
     with mpmath.workdps(50):
-        low, high = (1 / (1 + mpmath.mpf(t) / 4) for t in (end, 1))
-        exact = mpmath.chebyfit(ratio_over_k, [low, high], terms)
-        grid = mpmath.linspace(low, high, 1000)
+        low = 2 / (1 + mpmath.mpf(end) / 4) - 1
+        exact = mpmath.chebyfit(ratio_over_k, [low, 1], terms)
         errors = [
-            abs(mpmath.polyval(exact, k) / ratio_over_k(k) - 1) for k in grid
+            abs(mpmath.polyval(exact, v) / ratio_over_k(v) - 1)
+            for v in mpmath.linspace(low, 1, 1000)
         ]
     return [float(it) for it in exact], float(max(errors))
 

@@ -15,10 +15,6 @@ _HOMES = {
     "TritonSquare": "triton_grad.ops.square",
     "gelu": "triton_grad.ops.gelu",
     "square": "triton_grad.ops.square",
-    "triton_gelu_backward": "triton_grad.ops.gelu",
-    "triton_gelu_forward": "triton_grad.ops.gelu",
-    "triton_square_backward": "triton_grad.ops.square",
-    "triton_square_forward": "triton_grad.ops.square",
 }
 
 __all__ = ["DEVICE"]

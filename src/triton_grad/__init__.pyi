@@ -2,13 +2,5 @@ from triton_grad.device import DEVICE as DEVICE
 from triton_grad.modules import GELU as GELU
 from triton_grad.ops.gelu import TritonGELU as TritonGELU
 from triton_grad.ops.gelu import gelu as gelu
-from triton_grad.ops.gelu import triton_gelu_backward as triton_gelu_backward
-from triton_grad.ops.gelu import triton_gelu_forward as triton_gelu_forward
 from triton_grad.ops.square import TritonSquare as TritonSquare
 from triton_grad.ops.square import square as square
-from triton_grad.ops.square import (
-    triton_square_backward as triton_square_backward,
-)
-from triton_grad.ops.square import (
-    triton_square_forward as triton_square_forward,
-)

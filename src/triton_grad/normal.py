@@ -20,42 +20,47 @@ ROUNDER_FLOAT32 = tl.constexpr(1.5 * 2.0**19)
 ROUNDER_FLOAT64 = tl.constexpr(1.5 * 2.0**48)
 WHOLE_ROUNDER = tl.constexpr(1.5 * 2.0**23)
 
-# The tail over exp(-t²/2), divided by k = 1 / (1 + t/4), as polynomials in k,
-# highest power first: fitted by bench/fit_normal_tail.py.
+# The tail over exp(-t²/2), divided by k = 1 / (1 + t/4), as polynomials in
+# 2k - 1, highest power first: fitted by bench/fit_normal_tail.py.
 TAIL_FLOAT32 = tl.constexpr(
     (
-        -0.04701543528897098,
-        0.11039240809016496,
-        -0.02432937016816262,
-        0.09404641957008168,
-        0.07264577517019197,
-        0.09487332372514472,
-        0.09961409282400385,
-        0.09973999746319556,
+        3.1389596400564026e-05,
+        4.724912985506599e-05,
+        -0.0003917204219452262,
+        -0.0008802432059965935,
+        0.0018813506045521362,
+        0.015101546378572948,
+        0.046630826689441955,
+        0.09678417076760136,
+        0.15197414853627045,
+        0.18882128464904824,
     )
 )
 TAIL_FLOAT64 = tl.constexpr(
     (
-        -0.004755814585155446,
-        0.0408919430252593,
-        -0.15847485346225074,
-        0.36334340393677916,
-        -0.5460486387204747,
-        0.5703942213735004,
-        -0.4403937090989531,
-        0.2690424932035123,
-        -0.12667734561022415,
-        0.04242830689902089,
-        -0.020898598830628206,
-        0.0003789418104526238,
-        0.006524064027072701,
-        0.02349975068053118,
-        0.04323295145571591,
-        0.06350456038090464,
-        0.08103508178458167,
-        0.09350210007449619,
-        0.09973557001449311,
-        0.09973557010145394,
+        -2.413356355057126e-10,
+        -1.8173863697566723e-11,
+        3.4810059983754273e-09,
+        -3.644648336759115e-09,
+        -1.9095205133726126e-08,
+        3.856580134192769e-08,
+        6.592062144101906e-08,
+        -2.549512129533793e-07,
+        -1.56283026011967e-07,
+        1.479723182940809e-06,
+        1.7875139898040247e-07,
+        -8.786045289440243e-06,
+        -4.769666329153394e-07,
+        5.777370457984405e-05,
+        3.333606350476228e-05,
+        -0.0004077046104725899,
+        -0.0008699230905606333,
+        0.0018850472413982648,
+        0.015099143722674867,
+        0.04663046448992354,
+        0.09678435018555472,
+        0.15197416049297294,
+        0.18882128260393788,
     )
 )
 
@@ -107,11 +112,27 @@ def gaussian(x):
 
 
 @triton.jit
-def normal_tail(x):
-    """Φ(-|x|), the part of a normal distribution beyond |x|, for |x| >= 1."""
+def normal_tail(x, bell):
+    """Φ(-|x|), the part of a normal distribution beyond |x|.
+
+    bell is gaussian(x), which a backward kernel needs a second time.
+    """
     k = 1.0 / (1.0 + 0.25 * tl.abs(x))
     if x.dtype == tl.float64:
-        ratio = k * polynomial(k, TAIL_FLOAT64)
+        ratio = k * polynomial(2.0 * k - 1.0, TAIL_FLOAT64)
     else:
-        ratio = k * polynomial(k, TAIL_FLOAT32)
-    return ratio * gaussian(x)
+        ratio = k * polynomial(2.0 * k - 1.0, TAIL_FLOAT32)
+    return ratio * bell
+
+
+@triton.jit
+def normal_cdf_from(tail, x):
+    """Φ(x) from the tail beyond |x|: nothing cancels on either side of 0."""
+    return tl.where(x < 0.0, tail, 1.0 - tail)
+
+
+@triton.jit
+def damped(x, weight):
+    """x times a weight that falls faster than x grows: never inf * 0."""
+    # Where nothing is left of the weight, any finite x < 0 will do.
+    return tl.where(weight == 0.0, -1.0, x) * weight

@@ -56,6 +56,6 @@ def backward_calls(
 
         monkeypatch.setattr(module, launch, noted)
 
-    spy_on(gelu_module, "triton_gelu_backward", "gelu")
-    spy_on(square_module, "triton_square_backward", "square")
+    spy_on(gelu_module, "gelu_backward_op", "gelu")
+    spy_on(square_module, "square_backward_op", "square")
     return calls

@@ -19,14 +19,13 @@ def gradient(op: Op, x: Tensor, slope: float) -> Tensor:
     return torch.autograd.grad((slope * op(x) + 1).sum(), x)[0]
 
 
-# Powers of two, so that the ratio is exact in floating point.
 @pytest.mark.parametrize("slope", [1.0, 2.0, -8.0])
 def test_the_wrong_kernel_is_off_by_the_slope_after_it(
     x: Tensor, slope: float
 ) -> None:
     right = gradient(gelu, x, slope)
     wrong = gradient(TritonGELUNoChainRule.apply, x, slope)
-    assert torch.equal(slope * wrong, right)
+    torch.testing.assert_close(slope * wrong, right, rtol=2e-6, atol=2e-6)
 
 
 @pytest.mark.parametrize("slope", [1.0, 2.0, -8.0])

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from triton_grad.ops.gelu import gelu, triton_gelu_backward
-from triton_grad.ops.square import square, triton_square_backward
+from triton_grad.ops.gelu import gelu
+from triton_grad.ops.gelu_by_erf import triton_gelu_backward
+from triton_grad.ops.square import square, square_backward_op
 from triton_grad.oracle import gelu_backward_oracle, square_backward_oracle
 from triton_grad.traps.triton_gelu_overwrites_grad_output import (
     TritonGELUOverwritesGradOutput,
@@ -78,9 +79,7 @@ def test_the_library_spoils_nothing(
     assert_true(other, square_backward_oracle(weights, leaf))
 
 
-@pytest.mark.parametrize(
-    "launch", [triton_gelu_backward, triton_square_backward]
-)
+@pytest.mark.parametrize("launch", [triton_gelu_backward, square_backward_op])
 def test_a_launch_leaves_its_inputs_alone(
     x: Tensor, weights: Tensor, launch: Launch
 ) -> None:

@@ -10,8 +10,8 @@ from torch.autograd.function import once_differentiable
 
 from triton_grad.ops.square import (
     square,
-    triton_square_backward,
-    triton_square_forward,
+    square_backward_op,
+    square_forward_op,
 )
 
 Op = Callable[[Tensor], Tensor]
@@ -28,13 +28,13 @@ class OnceSquare(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         ctx.save_for_backward(x)
-        return triton_square_forward(x)
+        return square_forward_op(x)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        return triton_square_backward(grad_output, x)
+        return square_backward_op(grad_output, x)
 
 
 def x_times_slope(op: Op, loss: Op, x: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.autograd import gradgradcheck
 
 from triton_grad.ops.gelu import TritonGELUGrad
-from triton_grad.ops.square import TritonSquareGrad, triton_square_backward
+from triton_grad.ops.square import TritonSquareGrad, square_backward_op
 from triton_grad.oracle import normal_pdf_oracle
 
 
@@ -17,13 +17,13 @@ class HalfRawSquareGrad(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, u: Tensor, x: Tensor) -> Tensor:
         ctx.save_for_backward(u, x)
-        return triton_square_backward(u, x)
+        return square_backward_op(u, x)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor]:
         (v,) = grad_outputs
         u, x = ctx.saved_tensors
-        return triton_square_backward(v, x), 2 * u * v
+        return square_backward_op(v, x), 2 * u * v
 
 
 def gradients(op: Any, u: Tensor, x: Tensor) -> tuple[Tensor, ...]:

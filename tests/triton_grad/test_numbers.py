@@ -14,14 +14,11 @@ from torch import Tensor
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu import (
     gelu,
+    gelu_backward_op,
+    gelu_forward_op,
     gelu_second_derivative,
-    triton_gelu_backward,
-    triton_gelu_forward,
 )
-from triton_grad.ops.square import (
-    triton_square_backward,
-    triton_square_forward,
-)
+from triton_grad.ops.square import square_backward_op, square_forward_op
 from triton_grad.oracle import (
     gelu_backward_oracle,
     gelu_oracle,
@@ -41,12 +38,12 @@ from triton_grad.testing.promises import (
 INF, NAN = math.inf, math.nan
 Op = Callable[..., Tensor]
 FORWARD: dict[str, Op] = {
-    "gelu": triton_gelu_forward,
-    "square": triton_square_forward,
+    "gelu": gelu_forward_op,
+    "square": square_forward_op,
 }
 BACKWARD: dict[str, Op] = {
-    "gelu": triton_gelu_backward,
-    "square": triton_square_backward,
+    "gelu": gelu_backward_op,
+    "square": square_backward_op,
 }
 ORACLE: dict[str, Op] = {"gelu": gelu_oracle, "square": square_oracle}
 BACKWARD_ORACLE: dict[str, Op] = {
@@ -234,11 +231,11 @@ def test_gelu_where_numbers_end(dtype: torch.dtype) -> None:
     """
     x = at(PLACES, dtype)
     largest = x[6].item()
-    y = triton_gelu_forward(x[:-1])
+    y = gelu_forward_op(x[:-1])
     assert same(y, [-0.0, INF, NAN, -0.0, 0.0, -0.0, largest])
-    slope = triton_gelu_backward(torch.ones_like(x), x)[:-1]
+    slope = gelu_backward_op(torch.ones_like(x), x)[:-1]
     assert same(slope.abs(), [0.0, 1.0, NAN, 0.5, 0.5, 0.0, 1.0])
-    assert same(triton_gelu_forward(x[:1]), [-0.0])
+    assert same(gelu_forward_op(x[:1]), [-0.0])
 
 
 @pytest.mark.parametrize("dtype", EVERY_DTYPE, ids=str)
@@ -247,9 +244,9 @@ def test_gelu_at_the_largest_and_smallest(dtype: torch.dtype) -> None:
     info = torch.finfo(dtype)
     least = info.smallest_normal * info.eps
     x = at([info.max, info.min, 4 * least, -4 * least, 0.0], dtype)
-    y = triton_gelu_forward(x)
+    y = gelu_forward_op(x)
     assert same(y, [info.max, -0.0, 2 * least, -2 * least, 0.0])
-    slope = triton_gelu_backward(torch.ones_like(x), x)
+    slope = gelu_backward_op(torch.ones_like(x), x)
     assert same(slope.abs(), [1.0, 0.0, 0.5, 0.5, 0.5])
 
 
@@ -259,8 +256,8 @@ def test_square_where_numbers_end(dtype: torch.dtype) -> None:
     info = torch.finfo(dtype)
     places = [-INF, INF, NAN, -0.0, 0.0, info.smallest_normal, info.max]
     x = at(places, dtype)
-    y = triton_square_forward(x)
-    slope = triton_square_backward(torch.ones_like(x), x)
+    y = square_forward_op(x)
+    slope = square_backward_op(torch.ones_like(x), x)
     assert same(y, [INF, INF, NAN, 0.0, 0.0, 0.0, INF])
     twice = [-INF, INF, NAN, -0.0, 0.0, 2 * info.smallest_normal, INF]
     assert same(slope, twice)
@@ -272,7 +269,7 @@ def test_the_tail_is_right_relatively() -> None:
     From about -6 on it is -0.0; the truth is subnormal at -13 only.
     """
     x = torch.tensor([-5.5, -6.5, -9.0, -12.0])
-    y = triton_gelu_forward(x.to(DEVICE)).cpu()
+    y = gelu_forward_op(x.to(DEVICE)).cpu()
     assert ulp_error(y, gelu_oracle(x), torch.float32).max() < 8
     assert y[0].item() == pytest.approx(-1.0444e-07, rel=1e-4)
 
@@ -283,8 +280,8 @@ def test_no_warning_from_the_interpreter() -> None:
         warnings.simplefilter("error")
         for dtype in EVERY_DTYPE:
             x = at(PLACES, dtype)
-            triton_gelu_forward(x)
-            triton_gelu_backward(torch.ones_like(x), x)
+            gelu_forward_op(x)
+            gelu_backward_op(torch.ones_like(x), x)
 
 
 # --------------------------------------------------- the second derivative

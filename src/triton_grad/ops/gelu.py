@@ -5,6 +5,10 @@ $\Phi' = \varphi$ and $\varphi' = -x\,\varphi$. Hence
 
 - $\frac{d}{dx}\,x\,\Phi(x) = \Phi(x) + x\,\varphi(x)$, and
 - $\frac{d^2}{dx^2}\,x\,\Phi(x) = (2 - x^2)\,\varphi(x)$.
+
+Chapter 16 tells these kernels with $\Phi$ by the error function: see
+`triton_grad.ops.gelu_by_erf`. Here $\Phi$ comes from the nearer tail, which
+has its digits everywhere.
 """
 
 from typing import Any
@@ -19,48 +23,28 @@ from triton_grad.elementwise import (
     ElementwiseGrad,
     ElementwiseOp,
 )
-from triton_grad.normal import gaussian, normal_tail
+from triton_grad.normal import (
+    damped,
+    gaussian,
+    normal_cdf_from,
+    normal_tail,
+)
+from triton_grad.ops.gelu_by_erf import INV_SQRT_2PI
 from triton_grad.precision import upcast
 
-INV_SQRT_2 = tl.constexpr(0.7071067811865476)
-INV_SQRT_2PI = tl.constexpr(0.3989422804014327)
-
 
 @triton.jit
-def normal_cdf(x):
-    """Φ(x): the part of a standard normal distribution below x."""
-    middle = 0.5 * (1.0 + tl.erf(x * INV_SQRT_2))
-    # Below -1 the sum 1 + erf cancels: from about -6 on no digit is left.
-    return tl.where(x < -1.0, normal_tail(x), middle)
-
-
-@triton.jit
-def normal_pdf(x):
-    """φ(x), the derivative of Φ."""
-    # In this order: the interpreter makes no tensor of constexpr * tensor.
-    return gaussian(x) * INV_SQRT_2PI
-
-
-@triton.jit
-def weighted(x, weight):
-    """x times a weight that falls faster than x grows: never inf * 0."""
-    # Where nothing is left of the weight, any finite x < 0 will do.
-    return tl.where(weight == 0.0, -1.0, x) * weight
-
-
-@triton.jit
-def gelu_forward_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+def accurate_gelu_forward_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     """y = x Φ(x), BLOCK elements a program."""
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = upcast(tl.load(x_ptr + offsets, mask=mask))
-    y = weighted(x, normal_cdf(x))
-    # Lanes past n hold nothing defined: the mask keeps them from the store.
-    tl.store(y_ptr + offsets, y, mask=mask)
+    cdf = normal_cdf_from(normal_tail(x, gaussian(x)), x)
+    tl.store(y_ptr + offsets, damped(x, cdf), mask=mask)
 
 
 @triton.jit
-def gelu_backward_kernel(
+def accurate_gelu_backward_kernel(
     grad_out_ptr, x_ptr, grad_in_ptr, n, BLOCK: tl.constexpr
 ):
     """grad_in = grad_out (Φ(x) + x φ(x)), BLOCK elements a program."""
@@ -68,56 +52,18 @@ def gelu_backward_kernel(
     mask = offsets < n
     grad_out = upcast(tl.load(grad_out_ptr + offsets, mask=mask))
     x = upcast(tl.load(x_ptr + offsets, mask=mask))
-    slope = normal_cdf(x) + weighted(x, normal_pdf(x))
-    grad_in = grad_out * slope
+    bell = gaussian(x)
+    cdf = normal_cdf_from(normal_tail(x, bell), x)
+    # In this order: the interpreter makes no tensor of constexpr * tensor.
+    pdf = bell * INV_SQRT_2PI
+    grad_in = grad_out * (cdf + damped(x, pdf))
     tl.store(grad_in_ptr + offsets, grad_in, mask=mask)
 
 
-gelu_forward_op = ElementwiseOp("gelu", gelu_forward_kernel)
-gelu_backward_op = ElementwiseOp("gelu_backward", gelu_backward_kernel)
-
-
-def triton_gelu_forward(x: Tensor, BLOCK: int = 1024) -> Tensor:
-    """Launch the forward kernel. Autograd does not see it: use `gelu`.
-
-    Args:
-        x: float16, bfloat16, float32 or float64, any shape and layout.
-        BLOCK: Elements a program computes; a power of two.
-
-    Returns:
-        gelu(x), of x's shape and dtype, in x's memory format.
-
-    Raises:
-        TypeError: x is no tensor, not strided, or not of these dtypes.
-        ValueError: BLOCK is not a power of two.
-        RuntimeError: x is where the kernel cannot run.
-    """
-    return gelu_forward_op(x, BLOCK=BLOCK)
-
-
-def triton_gelu_backward(
-    grad_output: Tensor, x: Tensor, BLOCK: int = 1024
-) -> Tensor:
-    """Launch the backward kernel. Autograd does not see it.
-
-    Args:
-        grad_output: The upstream gradient, of x's shape, dtype and device;
-            any layout, not necessarily x's.
-        x: What the forward was given.
-        BLOCK: Elements a program computes; a power of two.
-
-    Returns:
-        The gradient with respect to x, of x's shape and dtype, in the memory
-        format that PyTorch gives to grad_output * x.
-
-    Raises:
-        TypeError: An input is no tensor, not strided, or not of a dtype that
-            the forward accepts.
-        ValueError: The inputs differ in shape, dtype or device, or BLOCK is
-            not a power of two.
-        RuntimeError: The inputs are where the kernel cannot run.
-    """
-    return gelu_backward_op(grad_output, x, BLOCK=BLOCK)
+gelu_forward_op = ElementwiseOp("gelu", accurate_gelu_forward_kernel)
+gelu_backward_op = ElementwiseOp(
+    "gelu_backward", accurate_gelu_backward_kernel
+)
 
 
 def gelu_second_derivative(x: Tensor) -> Tensor:
@@ -138,7 +84,7 @@ class TritonGELUGrad(ElementwiseGrad):
 
     @staticmethod
     def forward(grad_output: Tensor, x: Tensor) -> Tensor:
-        return triton_gelu_backward(grad_output, x)
+        return gelu_backward_op(grad_output, x)
 
 
 @gelu_forward_op.differentiated_by
@@ -147,7 +93,7 @@ class TritonGELU(ElementwiseFunction):
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        return triton_gelu_forward(x)
+        return gelu_forward_op(x)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
@@ -175,4 +121,4 @@ def gelu(x: Tensor) -> Tensor:
         TypeError: x is no tensor, not strided, or not of these dtypes.
         RuntimeError: x is where the kernel cannot run.
     """
-    return gelu_forward_op.differentiable(x)
+    return gelu_forward_op.differentiable(TritonGELU, x)

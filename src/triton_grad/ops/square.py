@@ -45,49 +45,6 @@ square_forward_op = ElementwiseOp("square", square_forward_kernel)
 square_backward_op = ElementwiseOp("square_backward", square_backward_kernel)
 
 
-def triton_square_forward(x: Tensor, BLOCK: int = 1024) -> Tensor:
-    """Launch the forward kernel. Autograd does not see it: use `square`.
-
-    Args:
-        x: float16, bfloat16, float32 or float64, any shape and layout.
-        BLOCK: Elements a program computes; a power of two.
-
-    Returns:
-        x squared, of x's shape and dtype, in x's memory format.
-
-    Raises:
-        TypeError: x is no tensor, not strided, or not of these dtypes.
-        ValueError: BLOCK is not a power of two.
-        RuntimeError: x is where the kernel cannot run.
-    """
-    return square_forward_op(x, BLOCK=BLOCK)
-
-
-def triton_square_backward(
-    grad_output: Tensor, x: Tensor, BLOCK: int = 1024
-) -> Tensor:
-    """Launch the backward kernel. Autograd does not see it.
-
-    Args:
-        grad_output: The upstream gradient, of x's shape, dtype and device;
-            any layout, not necessarily x's.
-        x: What the forward was given.
-        BLOCK: Elements a program computes; a power of two.
-
-    Returns:
-        The gradient with respect to x, of x's shape and dtype, in the memory
-        format that PyTorch gives to grad_output * x.
-
-    Raises:
-        TypeError: An input is no tensor, not strided, or not of a dtype that
-            the forward accepts.
-        ValueError: The inputs differ in shape, dtype or device, or BLOCK is
-            not a power of two.
-        RuntimeError: The inputs are where the kernel cannot run.
-    """
-    return square_backward_op(grad_output, x, BLOCK=BLOCK)
-
-
 def square_second_derivative(x: Tensor) -> Tensor:
     """2, everywhere."""
     return torch.full_like(x, 2.0)
@@ -101,7 +58,7 @@ class TritonSquareGrad(ElementwiseGrad):
 
     @staticmethod
     def forward(grad_output: Tensor, x: Tensor) -> Tensor:
-        return triton_square_backward(grad_output, x)
+        return square_backward_op(grad_output, x)
 
 
 @square_forward_op.differentiated_by
@@ -110,7 +67,7 @@ class TritonSquare(ElementwiseFunction):
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        return triton_square_forward(x)
+        return square_forward_op(x)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
@@ -138,4 +95,4 @@ def square(x: Tensor) -> Tensor:
         TypeError: x is no tensor, not strided, or not of these dtypes.
         RuntimeError: x is where the kernel cannot run.
     """
-    return square_forward_op.differentiable(x)
+    return square_forward_op.differentiable(TritonSquare, x)

@@ -17,8 +17,6 @@ from triton_grad.ops.gelu import (
     gelu,
     gelu_backward_op,
     gelu_forward_op,
-    triton_gelu_backward,
-    triton_gelu_forward,
 )
 from triton_grad.ops.square import (
     TritonSquare,
@@ -26,8 +24,6 @@ from triton_grad.ops.square import (
     square,
     square_backward_op,
     square_forward_op,
-    triton_square_backward,
-    triton_square_forward,
 )
 from triton_grad.oracle import (
     gelu_backward_oracle,
@@ -72,8 +68,8 @@ OPS = (
     OpCase(
         name="gelu",
         apply=gelu,
-        forward=triton_gelu_forward,
-        backward=triton_gelu_backward,
+        forward=gelu_forward_op,
+        backward=gelu_backward_op,
         function=TritonGELU,
         grad_function=TritonGELUGrad,
         forward_op=gelu_forward_op,
@@ -85,8 +81,8 @@ OPS = (
     OpCase(
         name="square",
         apply=square,
-        forward=triton_square_forward,
-        backward=triton_square_backward,
+        forward=square_forward_op,
+        backward=square_backward_op,
         function=TritonSquare,
         grad_function=TritonSquareGrad,
         forward_op=square_forward_op,

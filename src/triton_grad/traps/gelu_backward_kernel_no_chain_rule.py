@@ -15,11 +15,10 @@ import triton.language as tl
 from torch import Tensor
 
 from triton_grad.launch import launch_elementwise
-from triton_grad.ops.gelu import (
+from triton_grad.ops.gelu_by_erf import (
     normal_cdf,
     normal_pdf,
     triton_gelu_forward,
-    weighted,
 )
 from triton_grad.precision import upcast
 
@@ -32,7 +31,7 @@ def gelu_backward_kernel_no_chain_rule(
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = upcast(tl.load(x_ptr + offsets, mask=mask))
-    grad_in = normal_cdf(x) + weighted(x, normal_pdf(x))
+    grad_in = normal_cdf(x) + x * normal_pdf(x)
     tl.store(grad_in_ptr + offsets, grad_in, mask=mask)
 
 

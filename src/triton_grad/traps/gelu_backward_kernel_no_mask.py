@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from triton_grad.launch import launch_elementwise
-from triton_grad.ops.gelu import normal_cdf, normal_pdf, weighted
+from triton_grad.ops.gelu_by_erf import normal_cdf, normal_pdf
 from triton_grad.precision import upcast
 
 
@@ -24,8 +24,7 @@ def gelu_backward_kernel_no_mask(
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     grad_out = upcast(tl.load(grad_out_ptr + offsets))
     x = upcast(tl.load(x_ptr + offsets))
-    slope = normal_cdf(x) + weighted(x, normal_pdf(x))
-    grad_in = grad_out * slope
+    grad_in = grad_out * (normal_cdf(x) + x * normal_pdf(x))
     tl.store(grad_in_ptr + offsets, grad_in)
 
 

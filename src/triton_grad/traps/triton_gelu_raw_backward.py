@@ -16,7 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from triton_grad.ops.gelu import triton_gelu_backward, triton_gelu_forward
+from triton_grad.ops.gelu_by_erf import (
+    triton_gelu_backward,
+    triton_gelu_forward,
+)
 
 
 class TritonGELURawBackward(torch.autograd.Function):

@@ -5,10 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from triton_grad.ops.square import (
-    square,
-    triton_square_backward,
-)
+from triton_grad.ops.square import square, square_backward_op
 from triton_grad.oracle import square_backward_oracle
 
 Draw = Callable[..., Tensor]
@@ -19,7 +16,7 @@ def test_float32_is_exact_to_half_a_unit(draw: Draw) -> None:
     x, grad_output = draw(3000, seed=1), draw(3000, seed=2)
     assert torch.equal(square(x), x * x)
     truth = square_backward_oracle(grad_output, x)
-    assert torch.equal(triton_square_backward(grad_output, x), truth.float())
+    assert torch.equal(square_backward_op(grad_output, x), truth.float())
 
 
 def test_the_third_derivative_vanishes(draw: Draw) -> None:
