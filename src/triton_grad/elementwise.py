@@ -128,16 +128,17 @@ class ElementwiseOp:
             self.name, self.kernel, *inputs, BLOCK=BLOCK
         )
 
-    def differentiable(self, *inputs: Tensor) -> Tensor:
-        """Compute, and record the derivative: see differentiated_by."""
+    def differentiable(
+        self, function: type[ElementwiseFunction], *inputs: Tensor
+    ) -> Tensor:
+        """Compute by the Function that the op is differentiated by."""
         if torch.compiler.is_compiling():
             # Dynamo cannot trace a Function that has a jvp.
             return self.library_op(*inputs)
-        return self.function.apply(*inputs)
+        return function.apply(*inputs)
 
     def differentiated_by(self, function: FunctionClass) -> FunctionClass:
         """Give the op that PyTorch sees the derivative of a Function."""
-        self.function = function
 
         def seen_by_autograd(*inputs: Tensor, BLOCK: int = 1024) -> Tensor:
             if is_recorded(inputs):
