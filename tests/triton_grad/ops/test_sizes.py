@@ -28,7 +28,7 @@ CANARY = 7.0
 
 
 def sizes_around_edges(block: int) -> list[int]:
-    edges = (block, 2 * block, 3 * block)
+    edges = (block, 2 * block)
     near = {edge + step for edge in edges for step in (-1, 0, 1)}
     return sorted(near - {0})
 
