@@ -3,6 +3,7 @@
 import threading
 from typing import Any
 
+import numpy
 import torch
 from torch import Tensor
 from torch._prims_common import compute_elementwise_output_strides
@@ -75,7 +76,8 @@ def launch_programs(
     # Not triton.cdiv, whose call costs a tenth of the launch.
     programs = kernel[(-(-n // BLOCK),)]
     if is_interpreted(kernel):
-        with INTERPRETER_LOCK:
+        # numpy warns of overflow and of nan, which a GPU computes in silence.
+        with INTERPRETER_LOCK, numpy.errstate(all="ignore"):
             programs(*tensors, n, BLOCK=BLOCK)
     else:
         with torch.cuda.device_of(tensors[-1]):

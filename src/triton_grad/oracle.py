@@ -19,12 +19,14 @@ def normal_pdf_oracle(x: Tensor) -> Tensor:
 
 def gelu_oracle(x: Tensor) -> Tensor:
     """x Φ(x) in float64."""
-    return x.double() * normal_cdf_oracle(x)
+    # Φ is 0 from -40 on, and -inf * 0 would be nan.
+    return x.double().clamp(min=-40.0) * normal_cdf_oracle(x)
 
 
 def gelu_backward_oracle(grad_output: Tensor, x: Tensor) -> Tensor:
     """grad_output (Φ(x) + x φ(x)) in float64."""
-    slope = normal_cdf_oracle(x) + x.double() * normal_pdf_oracle(x)
+    near = x.double().clamp(-40.0, 40.0)
+    slope = normal_cdf_oracle(x) + near * normal_pdf_oracle(x)
     return grad_output.double() * slope
 
 

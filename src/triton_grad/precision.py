@@ -7,7 +7,11 @@ import triton.language as tl
 
 @triton.jit
 def upcast(x):
-    """fp16 and bf16 to fp32, exactly; fp32 and fp64 stay as they are."""
+    """fp16 and bf16 to fp32; fp32 and fp64 stay as they are.
+
+    No digit is lost, but for bf16's subnormal numbers on the interpreter,
+    which widens them wrongly.
+    """
     return x.to(tl.float64 if x.dtype == tl.float64 else tl.float32)
 
 

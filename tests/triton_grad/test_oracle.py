@@ -26,6 +26,15 @@ def test_the_tail_is_right_relatively(x: float) -> None:
     assert oracle == pytest.approx(float(slope), rel=1e-12, abs=0)
 
 
+def test_where_numbers_end() -> None:
+    x = torch.tensor([-torch.inf, torch.inf, torch.nan])
+    ones = torch.ones_like(x)
+    assert gelu_oracle(x)[:2].tolist() == [0.0, torch.inf]
+    assert gelu_backward_oracle(ones, x)[:2].tolist() == [0.0, 1.0]
+    assert gelu_oracle(x)[2].isnan()
+    assert gelu_backward_oracle(ones, x)[2].isnan()
+
+
 def test_the_backward_oracles_are_the_slopes() -> None:
     x = torch.linspace(-6.0, 6.0, 101, dtype=torch.float64)
     x.requires_grad_()

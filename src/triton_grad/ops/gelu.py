@@ -110,6 +110,14 @@ class TritonGELU(ElementwiseFunction):
 def gelu(x: Tensor) -> Tensor:
     """The exact GELU, x Φ(x), elementwise, differentiable to any order.
 
+    In float32 and float64 the result and its gradient are within 8 units in
+    the last place of the exact value, in the tails too; in float16 and
+    bfloat16 they are its rounding, but for 0.01 of a unit. Less is promised
+    where Φ is subnormal (below -12.9 in float32, -37.4 in float64: 16 and 64
+    units) and, of the gradient, around its zero at -0.7518 (an absolute error
+    of 2e-7 in float32, 4e-16 in float64, times grad_output). At -inf, inf
+    and nan the limits come out: -0, inf and nan; 0, 1 and nan.
+
     Args:
         x: float16, bfloat16 (both computed in float32), float32 or float64;
             any shape and layout, on a GPU or, by the interpreter, the CPU.

@@ -84,6 +84,9 @@ class TritonSquare(ElementwiseFunction):
 def square(x: Tensor) -> Tensor:
     """x squared, elementwise, differentiable to any order.
 
+    The result is the exact value, rounded; the gradient is within a unit in
+    its last place.
+
     Args:
         x: float16, bfloat16 (both computed in float32), float32 or float64;
             any shape and layout, on a GPU or, by the interpreter, the CPU.
