@@ -50,13 +50,9 @@ def launch_elementwise(
     output = empty_result(inputs)
     ordered = [in_order_of(output, tensor) for tensor in inputs]
     if is_interpreted(kernel) and output.dtype == torch.bfloat16:
-        # The interpreter cuts fp32 off where a GPU rounds to the nearest
-        # bf16, and misreads bf16's subnormal numbers. PyTorch does neither.
-        wide = torch.empty_like(output, dtype=torch.float32)
-        exact = [tensor.float() for tensor in ordered]
-        launch_programs(kernel, *exact, wide, BLOCK=BLOCK)
-        return output.copy_(wide)
-    launch_programs(kernel, *ordered, output, BLOCK=BLOCK)
+        launch_in_float32(kernel, *ordered, output, BLOCK=BLOCK)
+    else:
+        launch_programs(kernel, *ordered, output, BLOCK=BLOCK)
     return output
 
 
@@ -82,6 +78,21 @@ def launch_programs(
     else:
         with torch.cuda.device_of(tensors[-1]):
             programs(*tensors, n, BLOCK=BLOCK)
+
+
+def launch_in_float32(
+    kernel: KernelInterface[Any], *tensors: Tensor, BLOCK: int
+) -> None:
+    """Launch on float32 copies, and round the last of them into the output.
+
+    The interpreter cuts float32 off where a GPU rounds it to the nearest
+    bfloat16, and misreads bfloat16's subnormal numbers. PyTorch does neither.
+    """
+    *inputs, output = tensors
+    wide = torch.empty_like(output, dtype=torch.float32)
+    exact = [tensor.float() for tensor in inputs]
+    launch_programs(kernel, *exact, wide, BLOCK=BLOCK)
+    output.copy_(wide)
 
 
 def is_interpreted(kernel: KernelInterface[Any]) -> bool:

@@ -16,10 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from triton_grad.ops.gelu_by_erf import (
-    triton_gelu_backward,
-    triton_gelu_forward,
-)
+from triton_grad.ops.gelu import gelu_backward_op, gelu_forward_op
 
 
 class TritonGELURawBackward(torch.autograd.Function):
@@ -28,9 +25,9 @@ class TritonGELURawBackward(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         ctx.save_for_backward(x)
-        return triton_gelu_forward(x)
+        return gelu_forward_op(x)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        return triton_gelu_backward(grad_output, x)
+        return gelu_backward_op(grad_output, x)
