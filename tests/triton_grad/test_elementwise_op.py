@@ -225,6 +225,7 @@ def test_the_launch_is_guarded_by_the_outputs_device(
     assert (launched, left) == (((2,), 2), "left")
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(
     torch.cuda.device_count() < 2 or DEVICE != "cuda",
     reason="needs two GPUs",

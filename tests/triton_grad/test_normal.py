@@ -27,6 +27,7 @@ from triton_grad.normal import (
 )
 from triton_grad.testing.promises import ulp_error
 
+pytestmark = pytest.mark.gpu
 FIT = Path(__file__).parents[2] / "bench" / "fit_normal_tail.py"
 # Where exp(-x²/2) becomes subnormal.
 FAR = {torch.float32: 13.2, torch.float64: 37.6}

@@ -35,6 +35,7 @@ from triton_grad.testing.promises import (
     ulp_error,
 )
 
+pytestmark = pytest.mark.gpu
 INF, NAN = math.inf, math.nan
 Op = Callable[..., Tensor]
 FORWARD: dict[str, Op] = {

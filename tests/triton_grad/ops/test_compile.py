@@ -26,9 +26,12 @@ BACKENDS = [
     "aot_eager",
     pytest.param(
         "inductor",
-        marks=pytest.mark.skipif(
-            DEVICE != "cuda", reason="inductor's kernels need a GPU here"
-        ),
+        marks=[
+            pytest.mark.gpu,
+            pytest.mark.skipif(
+                DEVICE != "cuda", reason="inductor's kernels need a GPU here"
+            ),
+        ],
     ),
 ]
 

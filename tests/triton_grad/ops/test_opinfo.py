@@ -20,7 +20,7 @@ AssertRight = Callable[[Tensor, Tensor], None]
 OP_INFOS = ("nn.functional.gelu", "square")
 
 # The interpreter's numpy tells of what a GPU does without a word.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+pytestmark = pytest.mark.gpu
 
 # A million elements are seconds for a GPU, but minutes for the interpreter.
 MOST_ELEMENTS = 2_000 if DEVICE == "cpu" else 2**21

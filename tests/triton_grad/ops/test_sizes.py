@@ -207,6 +207,7 @@ def test_a_program_beyond_2_to_the_31_computes_its_addresses_in_64_bits(
         assert torch.equal(mask, lanes < LIVE_LANES)
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(DEVICE != "cuda", reason="12 GiB, and 2**21 programs")
 def test_more_than_2_to_the_31_elements(
     op: OpCase, assert_right: AssertRight
