@@ -159,15 +159,18 @@ class ElementwiseOp:
         return function
 
     def _define(self) -> Any:
+        interpreted = is_interpreted(self.kernel)
+
         def launch(*inputs: Tensor, BLOCK: int = 1024) -> Tensor:
-            kernel = wrap_triton(self.kernel)
+            # PyTorch 2.11 refuses to wrap a kernel of the interpreter.
+            kernel = self.kernel if interpreted else wrap_triton(self.kernel)
             return launch_elementwise(self.name, kernel, *inputs, BLOCK=BLOCK)
 
         # PyTorch reads the op's schema from the signature.
         launch.__signature__ = self._signature()
         # torch.compile can look into a compiled kernel's launch, and only
         # there: for it the interpreter is a function like any other.
-        define = custom_op if is_interpreted(self.kernel) else triton_op
+        define = custom_op if interpreted else triton_op
         library_op: Any = define(
             f"triton_grad::{self.name}", launch, mutates_args=()
         )
