@@ -7,10 +7,11 @@ SNIPPETS ?=
 # Material's notice about MkDocs 2; which generator we use is decided.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: help site serve test lint run accept record bench-build clean
+.PHONY: help site serve test test-versions test-gpu lint run accept record \
+  bench-build clean
 
 help: ## What there is to make
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
 site: .venv/.book ## Build the book into site/, every output proven
 	$(BIN)/mkdocs build
@@ -20,6 +21,12 @@ serve: .venv/.book ## Read the book at http://127.0.0.1:8000 while you write
 
 test: .venv/.test lint ## Lint, types, and all tests
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+test-versions: .venv/.test ## Run the library's tests under other torch and triton
+	$(BIN)/nox
+
+test-gpu: ## Run just what a GPU can add, with the python3 of a GPU machine
+	PYTHONPATH=src python3 -m pytest -m gpu tests/triton_grad
 
 lint: .venv/.test
 	$(BIN)/ruff check
@@ -38,8 +45,8 @@ record: ## Record outputs on this machine's GPU, with the python3 it has
 bench-build: .venv/.book ## Time the build: cold, warm, one kernel touched
 	$(BIN)/python bench/build.py
 
-clean: ## Remove the site, the cache of runs and the environment
-	rm -rf site .bookpress .venv
+clean: ## Remove the site, the cache of runs and the environments
+	rm -rf site .bookpress .nox .venv
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
