@@ -2,8 +2,6 @@
 
 import math
 import warnings
-from collections.abc import Callable
-from fractions import Fraction
 from itertools import pairwise
 
 import mpmath
@@ -20,12 +18,11 @@ from triton_grad.ops.gelu import (
 )
 from triton_grad.ops.square import square_backward_op, square_forward_op
 from triton_grad.oracle import (
-    gelu_backward_oracle,
     gelu_oracle,
     normal_pdf_oracle,
-    square_backward_oracle,
-    square_oracle,
 )
+from triton_grad.testing.cases import OPS
+from triton_grad.testing.measure import result_and_truth
 from triton_grad.testing.promises import (
     EVERY_DTYPE,
     PROMISES,
@@ -37,113 +34,6 @@ from triton_grad.testing.promises import (
 
 pytestmark = pytest.mark.gpu
 INF, NAN = math.inf, math.nan
-Op = Callable[..., Tensor]
-FORWARD: dict[str, Op] = {
-    "gelu": gelu_forward_op,
-    "square": square_forward_op,
-}
-BACKWARD: dict[str, Op] = {
-    "gelu": gelu_backward_op,
-    "square": square_backward_op,
-}
-ORACLE: dict[str, Op] = {"gelu": gelu_oracle, "square": square_oracle}
-BACKWARD_ORACLE: dict[str, Op] = {
-    "gelu": gelu_backward_oracle,
-    "square": square_backward_oracle,
-}
-
-
-def exact_gelu(x: float) -> float:
-    if abs(x) > 1e4:  # Φ is 0 or 1, and mpmath fails far out
-        return max(x, 0.0)
-    return float(x * mpmath.ncdf(x))
-
-
-def exact_gelu_backward(grad_output: float, x: float) -> float:
-    if abs(x) > 1e4:
-        return grad_output * float(x > 0.0)
-    return float(grad_output * (mpmath.ncdf(x) + x * mpmath.npdf(x)))
-
-
-def exact_square(x: float) -> float:
-    return rounded(Fraction(x) ** 2)
-
-
-def exact_square_backward(grad_output: float, x: float) -> float:
-    return rounded(Fraction(grad_output) * 2 * Fraction(x))
-
-
-def rounded(value: Fraction) -> float:
-    """To nearest, but infinite where that is too large for a float."""
-    try:
-        return float(value)
-    except OverflowError:
-        return INF if value > 0 else -INF
-
-
-# What the oracles compute in float64, with more digits than that.
-EXACT = {"gelu": exact_gelu, "square": exact_square}
-EXACT_BACKWARD = {
-    "gelu": exact_gelu_backward,
-    "square": exact_square_backward,
-}
-
-
-def values_in(promise: Promise, dtype: torch.dtype) -> Tensor:
-    """A dense grid of the row's interval; in 16 bits, all that is there."""
-    if dtype in (torch.float16, torch.bfloat16):
-        bits = torch.arange(-(2**15), 2**15, dtype=torch.int16)
-        values = bits.view(dtype)
-        values = values[values.isfinite()]
-    else:
-        info = torch.finfo(dtype)
-        dense = 401 if dtype == torch.float64 else 40001
-        middle = torch.linspace(
-            max(promise.low, -45.0),
-            min(promise.high, 45.0),
-            dense,
-            dtype=torch.float64,
-        )
-        sizes = (
-            1.2345
-            * 2.0
-            ** torch.arange(
-                math.log2(info.smallest_normal) - 20, math.log2(info.max) - 1
-            ).double()
-        )
-        ends = torch.tensor(
-            [0.0, -0.0, info.max, info.min], dtype=torch.float64
-        )
-        values = torch.cat([middle, sizes, -sizes, ends]).to(dtype)
-    return values[(values >= promise.low) & (values < promise.high)]
-
-
-def signs(count: int, seed: int, dtype: torch.dtype) -> Tensor:
-    """Upstream gradients with random digits, 0.5 <= |grad_output| <= 1."""
-    generator = torch.Generator().manual_seed(seed)
-    draw = torch.rand(count, generator=generator, dtype=torch.float64)
-    return torch.where(draw < 0.5, draw - 1.0, draw).to(dtype)
-
-
-def result_and_truth(
-    promise: Promise, dtype: torch.dtype
-) -> tuple[Tensor, Tensor]:
-    x = values_in(promise, dtype)
-    inputs = [x]
-    op, oracle, exact = FORWARD, ORACLE, EXACT
-    if promise.direction == "backward":
-        inputs = [signs(x.numel(), 1, dtype), x]
-        op, oracle, exact = BACKWARD, BACKWARD_ORACLE, EXACT_BACKWARD
-    moved = [it.to(DEVICE) for it in inputs]
-    actual = op[promise.op](*moved).cpu()
-    if dtype != torch.float64:
-        return actual, oracle[promise.op](*inputs)
-    with mpmath.workdps(40):
-        rows = zip(*(it.tolist() for it in inputs), strict=True)
-        values = [exact[promise.op](*row) for row in rows]
-    return actual, torch.tensor(values, dtype=torch.float64)
-
-
 ROWS = [
     pytest.param(
         row, dtype, id=f"{row.op} {row.direction} {row.region} {dtype}"
@@ -168,7 +58,7 @@ def test_the_promise_is_kept(promise: Promise, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("dtype", EVERY_DTYPE, ids=str)
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-@pytest.mark.parametrize("op", FORWARD)
+@pytest.mark.parametrize("op", [op.name for op in OPS])
 def test_the_promises_leave_nothing_out(
     op: str, direction: str, dtype: torch.dtype
 ) -> None:
