@@ -31,6 +31,10 @@ from triton_grad.launch import (
 )
 from triton_grad.precision import compute_dtype
 
+# Not yet bound to a class. From PyTorch 2.14 on it is written in C, so that
+# it has no __func__.
+function_apply = vars(torch.autograd.Function)["apply"]
+
 # Function.apply without what it does around: hand the call to a transform of
 # torch.func, and read forward's signature, anew in each call, for its default
 # values. That takes as long as two launches, and there are none.
@@ -50,7 +54,7 @@ class ElementwiseFunction(torch.autograd.Function):
     def apply(cls, *inputs: Tensor) -> Any:
         # Neither by super(): torch.compile fails where it meets one here.
         if torch._C._are_functorch_transforms_active():
-            return torch.autograd.Function.apply.__func__(cls, *inputs)
+            return function_apply.__get__(None, cls)(*inputs)
         return apply_at_this_level(cls, *inputs)
 
     @staticmethod
