@@ -3,7 +3,7 @@
 import torch
 
 from triton_grad.device import DEVICE
-from triton_grad.ops.gelu_by_erf import triton_gelu_backward
+from triton_grad.ops.gelu_erf import triton_gelu_backward
 from triton_grad.oracle import gelu_backward_formula, gelu_backward_oracle
 
 x = torch.tensor([-1.0, 0.5, 2.0]).to(DEVICE)

@@ -12,10 +12,7 @@ import math
 import torch
 
 from triton_grad.device import DEVICE
-from triton_grad.ops.gelu_by_erf import (
-    triton_gelu_backward,
-    triton_gelu_forward,
-)
+from triton_grad.ops.gelu_erf import triton_gelu_backward, triton_gelu_forward
 
 
 def polyline(x: torch.Tensor, y: torch.Tensor, style: str) -> str:

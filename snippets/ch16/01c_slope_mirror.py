@@ -3,7 +3,7 @@
 import torch
 
 from triton_grad.device import DEVICE
-from triton_grad.ops.gelu_by_erf import triton_gelu_backward
+from triton_grad.ops.gelu_erf import triton_gelu_backward
 
 x = torch.linspace(-4.0, 4.0, 8001, dtype=torch.float64).to(DEVICE)
 slope = triton_gelu_backward(torch.ones_like(x), x)

@@ -10,7 +10,7 @@
 import torch
 
 from triton_grad.device import DEVICE
-from triton_grad.ops.gelu_by_erf import triton_gelu_backward
+from triton_grad.ops.gelu_erf import triton_gelu_backward
 from triton_grad.traps.gelu_backward_kernel_no_chain_rule import (
     triton_gelu_backward_no_chain_rule,
 )

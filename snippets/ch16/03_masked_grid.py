@@ -15,10 +15,7 @@ import torch.nn.functional as F
 import triton
 
 from triton_grad.device import DEVICE
-from triton_grad.ops.gelu_by_erf import (
-    triton_gelu_backward,
-    triton_gelu_forward,
-)
+from triton_grad.ops.gelu_erf import triton_gelu_backward, triton_gelu_forward
 from triton_grad.oracle import gelu_backward_oracle, gelu_oracle
 
 

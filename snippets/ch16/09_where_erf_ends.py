@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu import gelu
-from triton_grad.ops.gelu_by_erf import triton_gelu_forward
+from triton_grad.ops.gelu_erf import triton_gelu_forward
 from triton_grad.oracle import gelu_oracle
 
 x = torch.tensor([-3.0, -5.5, -7.0, -torch.inf]).to(DEVICE)

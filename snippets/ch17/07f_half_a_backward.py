@@ -13,7 +13,7 @@ from torch.nn.functional import gelu as torch_gelu
 
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu import TritonGELUGrad, gelu_second_derivative
-from triton_grad.ops.gelu_by_erf import triton_gelu_backward
+from triton_grad.ops.gelu_erf import triton_gelu_backward
 
 
 class HalfRawGrad(torch.autograd.Function):

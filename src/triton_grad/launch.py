@@ -143,9 +143,11 @@ def check_inputs(op: str, inputs: tuple[Tensor, ...]) -> None:
         if not isinstance(tensor, Tensor):
             kind = type(tensor).__name__
             raise TypeError(f"{op}() needs a tensor, got {kind}: {tensor!r}")
-        if tensor.layout != torch.strided:
+        # A nested tensor of the older kind calls itself strided.
+        if tensor.layout != torch.strided or tensor.is_nested:
+            nested = ", nested" if tensor.is_nested else ""
             raise TypeError(
-                f"{op}() needs a strided tensor, got {tensor.layout}"
+                f"{op}() needs a strided tensor, got {tensor.layout}{nested}"
             )
         if tensor.dtype not in FLOAT_DTYPES:
             raise TypeError(

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from triton_grad.device import DEVICE
-from triton_grad.ops.gelu_by_erf import triton_gelu_backward
+from triton_grad.ops.gelu_erf import triton_gelu_backward
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

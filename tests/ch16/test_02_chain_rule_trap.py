@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from triton_grad.ops.gelu_by_erf import triton_gelu_backward
+from triton_grad.ops.gelu_erf import triton_gelu_backward
 from triton_grad.traps.gelu_backward_kernel_no_chain_rule import (
     triton_gelu_backward_no_chain_rule,
 )

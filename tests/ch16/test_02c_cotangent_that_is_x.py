@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from triton_grad.ops.gelu_by_erf import triton_gelu_backward
+from triton_grad.ops.gelu_erf import triton_gelu_backward
 from triton_grad.oracle import gelu_backward_oracle
 
 Pair = Callable[[int], tuple[Tensor, Tensor]]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from triton_grad.device import DEVICE
 from triton_grad.launch import launch_programs
-from triton_grad.ops.gelu_by_erf import (
+from triton_grad.ops.gelu_erf import (
     gelu_backward_kernel,
     triton_gelu_backward,
     triton_gelu_forward,

@@ -10,7 +10,7 @@ from triton_grad.device import DEVICE
 CODE = """
 import torch
 from triton_grad.launch import launch_programs
-from triton_grad.ops.gelu_by_erf import gelu_backward_kernel
+from triton_grad.ops.gelu_erf import gelu_backward_kernel
 from triton_grad.oracle import gelu_backward_oracle
 from triton_grad.testing.guard_pages import guarded
 from triton_grad.traps.gelu_backward_kernel_no_mask import (

@@ -7,10 +7,7 @@ import torch
 from torch import Tensor
 
 from triton_grad.device import DEVICE
-from triton_grad.ops.gelu_by_erf import (
-    triton_gelu_backward,
-    triton_gelu_forward,
-)
+from triton_grad.ops.gelu_erf import triton_gelu_backward, triton_gelu_forward
 from triton_grad.oracle import gelu_backward_oracle, gelu_oracle
 from triton_grad.traps.triton_gelu_backward_contiguous_grad_only import (
     triton_gelu_backward_contiguous_grad_only,

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(
             "triton_gelu_backward_contiguous_grad_only",
             0,
         ),
-        ("ops.gelu_by_erf", "triton_gelu_backward", 0),
+        ("ops.gelu_erf", "triton_gelu_backward", 0),
     ],
 )
 def test_who_reads_past_the_one_element(

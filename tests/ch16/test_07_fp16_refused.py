@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from triton_grad.device import DEVICE
-from triton_grad.ops.gelu_by_erf import triton_gelu_forward
+from triton_grad.ops.gelu_erf import triton_gelu_forward
 from triton_grad.oracle import gelu_oracle
 from triton_grad.traps.gelu_forward_kernel_no_upcast import (
     triton_gelu_forward_no_upcast,

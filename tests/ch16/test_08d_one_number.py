@@ -6,7 +6,7 @@ import torch
 
 from triton_grad.device import DEVICE
 from triton_grad.launch import launch_programs
-from triton_grad.ops.gelu_by_erf import gelu_backward_kernel
+from triton_grad.ops.gelu_erf import gelu_backward_kernel
 from triton_grad.oracle import gelu_backward_oracle
 
 

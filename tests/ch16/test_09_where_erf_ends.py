@@ -6,7 +6,7 @@ from torch import Tensor
 
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu import gelu
-from triton_grad.ops.gelu_by_erf import triton_gelu_forward
+from triton_grad.ops.gelu_erf import triton_gelu_forward
 from triton_grad.oracle import gelu_oracle
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from triton_grad.ops.gelu import gelu
-from triton_grad.ops.gelu_by_erf import triton_gelu_backward
+from triton_grad.ops.gelu_erf import triton_gelu_backward
 from triton_grad.ops.square import square, square_backward_op
 from triton_grad.oracle import gelu_backward_oracle, square_backward_oracle
 from triton_grad.traps.triton_gelu_overwrites_grad_output import (

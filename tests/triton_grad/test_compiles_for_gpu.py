@@ -28,10 +28,7 @@ def test_every_kernel_in_every_dtype(run_python: RunPython) -> None:
     result = run_python(
         COMPILE
         + """
-from triton_grad.ops.gelu_by_erf import (
-    gelu_backward_kernel,
-    gelu_forward_kernel,
-)
+from triton_grad.ops.gelu_erf import gelu_backward_kernel, gelu_forward_kernel
 from triton_grad.ops.square import (
     square_backward_kernel, square_forward_kernel,
 )

@@ -7,7 +7,7 @@ $\Phi' = \varphi$ and $\varphi' = -x\,\varphi$. Hence
 - $\frac{d^2}{dx^2}\,x\,\Phi(x) = (2 - x^2)\,\varphi(x)$.
 
 Chapter 16 tells these kernels with $\Phi$ by the error function: see
-`triton_grad.ops.gelu_by_erf`. Here $\Phi$ comes from the nearer tail, which
+`triton_grad.ops.gelu_erf`. Here $\Phi$ comes from the nearer tail, which
 has its digits everywhere.
 """
 
@@ -29,7 +29,7 @@ from triton_grad.normal import (
     normal_cdf_from,
     normal_tail,
 )
-from triton_grad.ops.gelu_by_erf import INV_SQRT_2PI
+from triton_grad.ops.gelu_erf import INV_SQRT_2PI
 from triton_grad.precision import upcast
 
 
@@ -114,9 +114,10 @@ def gelu(x: Tensor) -> Tensor:
     the last place of the exact value, in the tails too; in float16 and
     bfloat16 they are its rounding, but for 0.01 of a unit. Less is promised
     where Φ is subnormal (below -12.9 in float32, -37.4 in float64: 16 and 64
-    units) and, of the gradient, around its zero at -0.7518 (an absolute error
-    of 2e-7 in float32, 4e-16 in float64, times grad_output). At -inf, inf
-    and nan the limits come out: -0, inf and nan; 0, 1 and nan.
+    units) and, of the gradient, around its zero at -0.7518: from -1.25 to 0
+    an absolute error comes on top, of 2.4e-7 times grad_output (of 4.5e-16
+    in float64). At -inf, inf and nan the limits come out: -0, inf and nan;
+    0, 1 and nan.
 
     Args:
         x: float16, bfloat16 (both computed in float32), float32 or float64;

@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from triton_grad.launch import launch_elementwise
-from triton_grad.ops.gelu_by_erf import normal_cdf, normal_pdf
+from triton_grad.ops.gelu_erf import normal_cdf, normal_pdf
 from triton_grad.precision import upcast
 
 

@@ -13,7 +13,7 @@ import triton.language as tl
 from torch import Tensor
 
 from triton_grad.launch import launch_programs
-from triton_grad.ops.gelu_by_erf import INV_SQRT_2
+from triton_grad.ops.gelu_erf import INV_SQRT_2
 
 
 @triton.jit

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from triton_grad.launch import launch_programs
-from triton_grad.ops.gelu_by_erf import gelu_backward_kernel
+from triton_grad.ops.gelu_erf import gelu_backward_kernel
 from triton_grad.traps.triton_gelu_forward_no_contiguous import (
     triton_gelu_forward_no_contiguous,
 )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from triton_grad.launch import launch_programs
-from triton_grad.ops.gelu_by_erf import gelu_forward_kernel
+from triton_grad.ops.gelu_erf import gelu_forward_kernel
 
 
 def triton_gelu_forward_no_contiguous(x: Tensor, BLOCK: int = 1024) -> Tensor:

@@ -14,10 +14,7 @@ import torch
 from torch import Tensor
 
 from triton_grad.launch import launch_programs
-from triton_grad.ops.gelu_by_erf import (
-    gelu_backward_kernel,
-    triton_gelu_forward,
-)
+from triton_grad.ops.gelu_erf import gelu_backward_kernel, triton_gelu_forward
 
 
 class TritonGELUOverwritesGradOutput(torch.autograd.Function):

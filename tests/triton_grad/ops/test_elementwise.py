@@ -184,7 +184,12 @@ def test_the_gradients_memory_format_is_pytorchs(
         (
             torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged),
             TypeError,
-            "got torch.jagged",
+            "got torch.jagged, nested",
+        ),
+        (
+            torch.nested.nested_tensor([torch.ones(2)]),
+            TypeError,
+            "got torch.strided, nested",
         ),
         (torch.ones(2).to(torch.float8_e4m3fn), TypeError, "float8_e4m3fn"),
         (None, TypeError, "needs a tensor, got NoneType"),

@@ -8,10 +8,7 @@ from torch import Tensor
 
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu import gelu_forward_op
-from triton_grad.ops.gelu_by_erf import (
-    triton_gelu_backward,
-    triton_gelu_forward,
-)
+from triton_grad.ops.gelu_erf import triton_gelu_backward, triton_gelu_forward
 from triton_grad.oracle import (
     gelu_backward_formula,
     gelu_backward_oracle,
