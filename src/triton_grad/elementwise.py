@@ -19,6 +19,7 @@ from torch._C._functorch import (
 )
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
+from torch.autograd.function import _SingleLevelFunction
 from torch.library import Library, custom_op, triton_op, wrap_triton
 from torch.nn import Parameter
 
@@ -143,12 +144,13 @@ class ElementwiseOp:
 
     def differentiated_by(self, function: FunctionClass) -> FunctionClass:
         """Give the op that PyTorch sees the derivative of a Function."""
+        at_this_level = single_level(function)
 
         def seen_by_autograd(*inputs: Tensor, BLOCK: int = 1024) -> Tensor:
             if is_recorded(inputs):
                 # A transform of torch.func has handed down what comes here.
                 with enable_single_level_autograd_function():
-                    return apply_at_this_level(function, *inputs)
+                    return at_this_level.apply(*inputs)
             with torch._C._AutoDispatchBelowAutograd():
                 return self.library_op(*inputs, BLOCK=BLOCK)
 
@@ -224,6 +226,19 @@ class ElementwiseOp:
             for tensor, dim in zip(inputs, in_dims, strict=True)
         ]
         return self(*batched, BLOCK=BLOCK), 0
+
+
+def single_level(function: type[ElementwiseFunction]) -> Any:
+    """The Function as torch.func runs it once it has dealt with a level.
+
+    From PyTorch 2.14 on every other Function asks torch.func for a level.
+    """
+    methods = ("forward", "setup_context", "backward", "jvp")
+    return type(
+        function.__name__,
+        (_SingleLevelFunction,),
+        {name: staticmethod(getattr(function, name)) for name in methods},
+    )
 
 
 def is_recorded(inputs: tuple[Tensor, ...]) -> bool:

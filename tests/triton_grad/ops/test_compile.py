@@ -148,8 +148,12 @@ def test_forward_mode_through_a_compiled_function(
     x, tangent = draw(6, seed=10), draw(6, seed=11)
     compiled = torch.compile(op.apply, fullgraph=True, backend="aot_eager")
     with forward_ad.dual_level():
-        dual = compiled(forward_ad.make_dual(x, tangent))
-        derivative = forward_ad.unpack_dual(dual).tangent
+        dual_input = forward_ad.make_dual(x, tangent)
+        if torch.__version__ >= "2.14":  # which refuses it for any op
+            with pytest.raises(Unsupported, match="wrap a dual tensor"):
+                compiled(dual_input)
+            return
+        derivative = forward_ad.unpack_dual(compiled(dual_input)).tangent
     assert derivative is not None, "the tangent was dropped"
     assert_right(derivative, op.backward_oracle(tangent, x))
 
