@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -43,13 +44,15 @@ def calls() -> dict[str, Call]:
         torch.randn(N, generator=generator).to(DEVICE) for _ in range(2)
     )
     y, leaf = torch.empty_like(x), x.clone().requires_grad_()
+    forward: Any = accurate_gelu_forward_kernel
+    backward: Any = accurate_gelu_backward_kernel
     grid = (triton.cdiv(N, BLOCK),)
 
     def forward_kernel(y: Tensor = y) -> None:
-        accurate_gelu_forward_kernel[grid](x, y, N, BLOCK=BLOCK)
+        forward[grid](x, y, N, BLOCK=BLOCK)
 
     def backward_kernel(y: Tensor = y) -> None:
-        accurate_gelu_backward_kernel[grid](grad_output, x, y, N, BLOCK=BLOCK)
+        backward[grid](grad_output, x, y, N, BLOCK=BLOCK)
 
     def both(op: Callable[[Tensor], Tensor]) -> Call:
         return lambda: torch.autograd.grad(op(leaf), leaf, grad_output)

@@ -7,6 +7,7 @@ fake and meta tensors, profiling modes.
 """
 
 import inspect
+import re
 import warnings
 from typing import Any, TypeVar
 
@@ -75,6 +76,7 @@ class ElementwiseGrad(ElementwiseFunction):
 
     @staticmethod
     def second_derivative(x: Tensor) -> Tensor:
+        """f''(x), in x's dtype."""
         raise NotImplementedError
 
     @classmethod
@@ -104,8 +106,6 @@ class ElementwiseGrad(ElementwiseFunction):
         return (upstream * cls.second_derivative(x.to(wide))).to(x.dtype)
 
 
-LIBRARY = Library("triton_grad", "FRAGMENT")
-
 FunctionClass = TypeVar("FunctionClass", bound=type[ElementwiseFunction])
 
 
@@ -113,7 +113,8 @@ class ElementwiseOp:
     """An elementwise kernel as an op.
 
     Args:
-        name: The op's name, in error messages and in `torch.ops.triton_grad`.
+        name: The op's name, in error messages and in `torch.ops`, there
+            behind the name of the package that defines the kernel.
         kernel: A Triton kernel `kernel(*inputs, output, n, BLOCK)`, whose
             pointers are named `..._ptr`.
     """
@@ -121,6 +122,10 @@ class ElementwiseOp:
     def __init__(self, name: str, kernel: Any) -> None:
         self.name = name
         self.kernel = kernel
+        # A kernel that was copied into another project is another op. Of two
+        # with one name, PyTorch lets the later replace the first, silently.
+        package = kernel.fn.__module__.partition(".")[0]
+        self.library = Library(re.sub(r"\W", "_", package), "FRAGMENT")
         self.library_op = self._define()
 
     def __call__(self, *inputs: Tensor, BLOCK: int = 1024) -> Tensor:
@@ -159,7 +164,7 @@ class ElementwiseOp:
             # a Function that torch.func refuses and that has no jvp, so that
             # forward mode would give zeros, silently.
             warnings.simplefilter("ignore")
-            LIBRARY.impl(
+            self.library.impl(
                 self.name, seen_by_autograd, "Autograd", allow_override=True
             )
         return function
@@ -178,7 +183,7 @@ class ElementwiseOp:
         # there: for it the interpreter is a function like any other.
         define = custom_op if interpreted else triton_op
         library_op: Any = define(
-            f"triton_grad::{self.name}", launch, mutates_args=()
+            f"{self.library.ns}::{self.name}", launch, mutates_args=()
         )
         library_op.register_fake(self._fake)
         library_op.register_vmap(self._batched)
@@ -260,6 +265,7 @@ def must_be_seen(inputs: tuple[Tensor, ...]) -> bool:
         torch.compiler.is_compiling()
         or torch._C._are_functorch_transforms_active()
         or torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._get_tracing_state() is not None  # torch.jit.trace
         or any(is_stand_in(tensor) for tensor in inputs)
     )
 

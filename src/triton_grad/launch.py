@@ -13,7 +13,7 @@ from triton.runtime.interpreter import InterpretedFunction
 FLOAT_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 # The interpreter keeps the program that it is running in global variables.
-INTERPRETER_LOCK = threading.RLock()
+INTERPRETER_LOCK = threading.Lock()
 
 
 def launch_elementwise(
@@ -116,7 +116,9 @@ def empty_result(inputs: tuple[Tensor, ...]) -> Tensor:
             # Not first's own strides: those of size 1 may be any number.
             return torch.empty_like(first, memory_format=memory_format)
     if all(tensor.stride() == first.stride() for tensor in others):
-        return torch.empty_like(first)
+        return torch.empty_like(
+            first
+        )  # what comes next says the same, slowly
     strides = compute_elementwise_output_strides(*inputs)
     return torch.empty_strided(
         first.shape, strides, dtype=first.dtype, device=first.device
@@ -171,8 +173,10 @@ def check_alike(op: str, what: str, first: object, other: object) -> None:
 
 def check_block(op: str, block: int) -> None:
     """Refuse on the interpreter what `tl.arange` refuses on a GPU."""
-    if block < 1 or block & (block - 1):
-        raise ValueError(f"{op}() needs BLOCK a power of two, got {block}")
+    if not 1 <= block <= 2**20 or block & (block - 1):
+        raise ValueError(
+            f"{op}() needs BLOCK a power of two, at most 2**20, got {block}"
+        )
 
 
 def check_device(

@@ -1,7 +1,9 @@
 """What makes a kernel an op, shown on a third op that only lives here."""
 
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +13,11 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd import forward_ad
 from torch.func import hessian, jvp, vmap
+from torch.overrides import TorchFunctionMode
+from torch.testing._internal.two_tensor import TwoTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import triton_grad
 from triton_grad.device import DEVICE
 from triton_grad.elementwise import (
     ElementwiseFunction,
@@ -121,14 +126,97 @@ def test_the_schema_is_read_from_the_kernels_pointers() -> None:
     """All but the output's, by their names."""
     schemas = {str(op.library_op._opoverload._schema) for op in all_ops()}
     ends = "*, SymInt BLOCK=1024) -> Tensor"
+    here = cube_op.library.ns
     assert schemas == {
         f"triton_grad::gelu(Tensor x, {ends}",
         f"triton_grad::gelu_backward(Tensor grad_out, Tensor x, {ends}",
         f"triton_grad::square(Tensor x, {ends}",
         f"triton_grad::square_backward(Tensor grad_out, Tensor x, {ends}",
-        f"triton_grad::test_cube(Tensor x, {ends}",
-        f"triton_grad::test_cube_backward(Tensor grad_out, Tensor x, {ends}",
+        f"{here}::test_cube(Tensor x, {ends}",
+        f"{here}::test_cube_backward(Tensor grad_out, Tensor x, {ends}",
     }
+
+
+def test_a_copy_of_a_kernel_is_another_op(
+    run_python: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path: Path,
+) -> None:
+    """In another project, and wrong there: neither takes the other's place.
+
+    Of two ops of one name PyTorch would silently keep the later alone.
+    """
+    package = Path(str(triton_grad.__file__)).parent
+    for file in package.rglob("*.py"):
+        copy = tmp_path / "copied" / file.relative_to(package)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        source = file.read_text().replace("triton_grad", "copied")
+        wrong = source.replace("damped(x, cdf)", "100.0 * damped(x, cdf)")
+        copy.write_text(wrong)
+    result = run_python(
+        f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+import torch
+from triton_grad.device import DEVICE
+from triton_grad.ops.gelu import gelu
+from copied.ops.gelu import gelu as copied
+x = torch.tensor([1.0], device=DEVICE)
+for op in (gelu, copied):
+    ways = op(x), torch.vmap(op)(x), torch.ops.triton_grad.gelu(x)
+    print(*(round(it.item(), 2) for it in ways))
+"""
+    )
+    assert result.stdout == "0.84 0.84 0.84\n84.13 84.13 0.84\n"
+
+
+EVERY_OP = pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+
+
+@EVERY_OP
+def test_a_wrapper_of_tensors_is_looked_into(
+    op: OpCase, draw: Draw, assert_right: AssertRight
+) -> None:
+    first, second = draw(5, seed=11), draw(5, seed=12)
+    x = TwoTensor(first, second).requires_grad_()
+    y = op.apply(x)
+    y.sum().backward()
+    assert isinstance(y, TwoTensor)
+    assert isinstance(x.grad, TwoTensor)
+    for at, got, grad in (
+        (first, y.a, x.grad.a),
+        (second, y.b, x.grad.b),
+    ):
+        assert_right(got.detach(), op.oracle(at))
+        truth = op.backward_oracle(torch.ones_like(at), at)
+        assert_right(grad, truth)
+
+
+@EVERY_OP
+def test_a_subclass_stays_one(op: OpCase, draw: Draw) -> None:
+    class Tagged(Tensor):
+        pass
+
+    x = draw(5, seed=13)
+    y = op.apply(x.as_subclass(Tagged))
+    assert type(y) is Tagged
+    assert torch.equal(y.as_subclass(Tensor), op.apply(x))
+
+
+@EVERY_OP
+def test_a_mode_sees_the_function_itself(op: OpCase, draw: Draw) -> None:
+    seen: list[object] = []
+
+    class Spy(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    x = draw(5, seed=14)
+    with Spy():
+        op.apply(x)
+    assert seen[0] is op.apply
 
 
 def all_ops() -> list[ElementwiseOp]:

@@ -4,6 +4,7 @@ import copy
 import io
 import pickle
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -52,6 +53,29 @@ def test_in_a_model_that_is_there_already(x: Tensor) -> None:
     torch.testing.assert_close(model(x), expected)
 
 
+def test_it_keeps_the_memory_format() -> None:
+    x = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(1))
+    x = x.to(DEVICE, memory_format=torch.channels_last)
+    assert GELU()(x).stride() == nn.GELU()(x).stride() == x.stride()
+
+
+def test_it_is_built_as_pytorchs_and_refuses_the_approximation() -> None:
+    GELU(approximate="none")
+    with pytest.raises(ValueError, match=r"GELU\(\) .* got 'tanh'"):
+        GELU(approximate="tanh")
+
+
+def test_it_is_traced_by_fx_and_by_jit(x: Tensor) -> None:
+    model = mlp(GELU())
+    traces: list[Any] = [
+        torch.fx.symbolic_trace(model),
+        torch.jit.trace(model, x),
+    ]
+    for traced in traces:
+        for n in (len(x), 5):
+            assert torch.equal(traced(x[:n]), model(x[:n]))
+
+
 def saved_and_loaded(model: nn.Module) -> nn.Module:
     file = io.BytesIO()
     torch.save(model, file)
@@ -83,8 +107,6 @@ def test_it_has_no_state_of_its_own(x: Tensor) -> None:
     assert not list(gelu.parameters())
     assert not list(gelu.buffers())
     assert torch.equal(gelu.eval()(x), gelu.train()(x))
-    with pytest.raises(TypeError):
-        GELU("tanh")  # pyright: ignore[reportCallIssue]
 
 
 @pytest.mark.parametrize(

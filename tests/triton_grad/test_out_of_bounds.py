@@ -27,12 +27,17 @@ def launch(kernel, input_count, n, dtype=torch.float32):
 """
 
 
-@pytest.mark.parametrize("op", ["gelu", "square"])
-def test_the_kernels_stay_inside(op: str, run_python: RunPython) -> None:
+@pytest.mark.parametrize(
+    ("module", "op"),
+    [("gelu", "accurate_gelu"), ("gelu_erf", "gelu"), ("square", "square")],
+)
+def test_the_kernels_stay_inside(
+    module: str, op: str, run_python: RunPython
+) -> None:
     result = run_python(
         LAUNCH
         + f"""
-from triton_grad.ops.{op} import {op}_backward_kernel, {op}_forward_kernel
+from triton_grad.ops.{module} import {op}_backward_kernel, {op}_forward_kernel
 for kernel, inputs in (({op}_forward_kernel, 1), ({op}_backward_kernel, 2)):
     for n in (1, 2, 63, 64, 65, 209):
         launch(kernel, inputs, n)

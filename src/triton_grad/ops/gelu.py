@@ -17,6 +17,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from triton_grad.elementwise import (
     ElementwiseFunction,
@@ -110,14 +111,14 @@ class TritonGELU(ElementwiseFunction):
 def gelu(x: Tensor) -> Tensor:
     """The exact GELU, x Φ(x), elementwise, differentiable to any order.
 
-    In float32 and float64 the result and its gradient are within 8 units in
-    the last place of the exact value, in the tails too; in float16 and
-    bfloat16 they are its rounding, but for 0.01 of a unit. Less is promised
-    where Φ is subnormal (below -12.9 in float32, -37.4 in float64: 16 and 64
-    units) and, of the gradient, around its zero at -0.7518: from -1.25 to 0
-    an absolute error comes on top, of 2.4e-7 times grad_output (of 4.5e-16
-    in float64). At -inf, inf and nan the limits come out: -0, inf and nan;
-    0, 1 and nan.
+    In float32 and float64 the result is within 8 units in the last place of
+    the exact value, and its gradient within 10 for |grad_output| <= 1, in the
+    tails too; in float16 and bfloat16 they are its rounding, but for 0.01 of
+    a unit. Less is promised where Φ is subnormal (below -12.9 in float32,
+    -37.4 in float64: 16 and 64 units) and, of the gradient, around its zero
+    at -0.7518: from -1.25 to 0 an absolute error comes on top, of 2.4e-7
+    times grad_output (of 4.5e-16 in float64). At -inf, inf and nan the limits
+    come out: -0, inf and nan; 0, 1 and nan.
 
     Args:
         x: float16, bfloat16 (both computed in float32), float32 or float64;
@@ -130,4 +131,6 @@ def gelu(x: Tensor) -> Tensor:
         TypeError: x is no tensor, not strided, or not of these dtypes.
         RuntimeError: x is where the kernel cannot run.
     """
+    if has_torch_function_unary(x):
+        return handle_torch_function(gelu, (x,), x)
     return gelu_forward_op.differentiable(TritonGELU, x)

@@ -9,6 +9,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from triton_grad.elementwise import (
     ElementwiseFunction,
@@ -98,4 +99,6 @@ def square(x: Tensor) -> Tensor:
         TypeError: x is no tensor, not strided, or not of these dtypes.
         RuntimeError: x is where the kernel cannot run.
     """
+    if has_torch_function_unary(x):
+        return handle_torch_function(square, (x,), x)
     return square_forward_op.differentiable(TritonSquare, x)

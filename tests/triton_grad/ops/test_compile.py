@@ -206,6 +206,16 @@ def test_what_is_refused_is_refused_while_compiling(op: OpCase) -> None:
         compiled(torch.ones(3, dtype=torch.int64, device=DEVICE))
 
 
+def test_what_is_refused_is_refused_for_fake_tensors(op: OpCase) -> None:
+    """Where no kernel would ever say it."""
+    library_op = op.forward_op.library_op
+    with FakeTensorMode():
+        with pytest.raises(TypeError, match=r"got torch\.int64"):
+            library_op(torch.ones(3, dtype=torch.int64, device=DEVICE))
+        with pytest.raises(ValueError, match=r"power of two, .* got 3"):
+            library_op(torch.ones(3, device=DEVICE), BLOCK=3)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_fake_tensors_tell_the_truth(
     op: OpCase, layout: str, draw: Draw

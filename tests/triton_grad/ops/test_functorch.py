@@ -145,15 +145,19 @@ def test_vmap_launches_once(
 ) -> None:
     """A batch is a larger tensor, not a loop."""
     shapes: list[tuple[int, ...]] = []
+    blocks: list[int] = []
     launch = elementwise.launch_elementwise
 
     def spy(name: str, kernel: object, *inputs: Tensor, BLOCK: int) -> Tensor:
         shapes.append(tuple(inputs[0].shape))
+        blocks.append(BLOCK)
         return launch(name, kernel, *inputs, BLOCK=BLOCK)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr(elementwise, "launch_elementwise", spy)
     vmap(vmap(grad(loss_of(op.apply))))(draw(6, 5, 4, seed=5))
     assert shapes == [(5, 6, 4)] * 2 or shapes == [(6, 5, 4)] * 2
+    vmap(lambda x: op.forward(x, BLOCK=64))(draw(6, 5, seed=6))
+    assert blocks == [1024, 1024, 64]
 
 
 def escaped_from(
