@@ -212,7 +212,7 @@ def test_what_is_refused_is_refused_for_fake_tensors(op: OpCase) -> None:
     with FakeTensorMode():
         with pytest.raises(TypeError, match=r"got torch\.int64"):
             library_op(torch.ones(3, dtype=torch.int64, device=DEVICE))
-        with pytest.raises(ValueError, match=r"power of two, .* got 3"):
+        with pytest.raises(ValueError, match="power of two, got 3"):
             library_op(torch.ones(3, device=DEVICE), BLOCK=3)
 
 
