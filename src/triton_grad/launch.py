@@ -116,9 +116,8 @@ def empty_result(inputs: tuple[Tensor, ...]) -> Tensor:
             # Not first's own strides: those of size 1 may be any number.
             return torch.empty_like(first, memory_format=memory_format)
     if all(tensor.stride() == first.stride() for tensor in others):
-        return torch.empty_like(
-            first
-        )  # what comes next says the same, slowly
+        # What comes next says the same, slowly.
+        return torch.empty_like(first)
     strides = compute_elementwise_output_strides(*inputs)
     return torch.empty_strided(
         first.shape, strides, dtype=first.dtype, device=first.device

@@ -220,8 +220,8 @@ def test_a_mode_sees_the_function_itself(op: OpCase, draw: Draw) -> None:
 
 
 def all_ops() -> list[ElementwiseOp]:
-    forwards = [op.forward_op for op in OPS]
-    backwards = [op.backward_op for op in OPS]
+    forwards = [op.forward for op in OPS]
+    backwards = [op.backward for op in OPS]
     return [*forwards, *backwards, cube_op, cube_backward_op]
 
 
@@ -264,7 +264,7 @@ def test_without_such_a_thing_nothing_is_dispatched(
     def must_not_run(*_: object, **__: object) -> Tensor:
         raise AssertionError("went by PyTorch's dispatcher")
 
-    for elementwise_op in (op.forward_op, op.backward_op):
+    for elementwise_op in (op.forward, op.backward):
         monkeypatch.setattr(elementwise_op, "library_op", must_not_run)
     x = torch.nn.Parameter(draw(4, seed=6))
     torch.autograd.grad(op.apply(x).sum(), x)

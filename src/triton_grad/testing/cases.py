@@ -40,12 +40,10 @@ class OpCase:
     Attributes:
         name: The public function's name.
         apply: The public function, differentiable.
-        forward: The launch of the forward kernel.
-        backward: The launch of the backward kernel: grad_output, then x.
+        forward: The forward kernel's op.
+        backward: The backward kernel's op: grad_output, then x.
         function: The autograd.Function behind `apply`.
         grad_function: The autograd.Function around `backward`.
-        forward_op: The forward as PyTorch's dispatcher sees it.
-        backward_op: The backward as PyTorch's dispatcher sees it.
         oracle: The forward's truth in float64.
         backward_oracle: The backward's truth in float64.
         reference: PyTorch's own op.
@@ -53,12 +51,10 @@ class OpCase:
 
     name: str
     apply: Callable[[Tensor], Tensor]
-    forward: Callable[..., Tensor]
-    backward: Callable[..., Tensor]
+    forward: ElementwiseOp
+    backward: ElementwiseOp
     function: type[ElementwiseFunction]
     grad_function: type[ElementwiseGrad]
-    forward_op: ElementwiseOp
-    backward_op: ElementwiseOp
     oracle: Callable[[Tensor], Tensor]
     backward_oracle: Callable[[Tensor, Tensor], Tensor]
     reference: Callable[[Tensor], Tensor]
@@ -72,8 +68,6 @@ OPS = (
         backward=gelu_backward_op,
         function=TritonGELU,
         grad_function=TritonGELUGrad,
-        forward_op=gelu_forward_op,
-        backward_op=gelu_backward_op,
         oracle=gelu_oracle,
         backward_oracle=gelu_backward_oracle,
         reference=torch.nn.functional.gelu,
@@ -85,8 +79,6 @@ OPS = (
         backward=square_backward_op,
         function=TritonSquare,
         grad_function=TritonSquareGrad,
-        forward_op=square_forward_op,
-        backward_op=square_backward_op,
         oracle=square_oracle,
         backward_oracle=square_backward_oracle,
         reference=torch.square,

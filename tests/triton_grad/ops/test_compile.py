@@ -208,7 +208,7 @@ def test_what_is_refused_is_refused_while_compiling(op: OpCase) -> None:
 
 def test_what_is_refused_is_refused_for_fake_tensors(op: OpCase) -> None:
     """Where no kernel would ever say it."""
-    library_op = op.forward_op.library_op
+    library_op = op.forward.library_op
     with FakeTensorMode():
         with pytest.raises(TypeError, match=r"got torch\.int64"):
             library_op(torch.ones(3, dtype=torch.int64, device=DEVICE))
@@ -281,8 +281,8 @@ def test_opcheck(
         return LAYOUTS[layout](values).detach().requires_grad_(needed)
 
     for elementwise_op, samples in (
-        (op.forward_op, (made(19),)),
-        (op.backward_op, (made(20), made(21))),
+        (op.forward, (made(19),)),
+        (op.backward, (made(20), made(21))),
     ):
         opcheck(elementwise_op.library_op, samples, {"BLOCK": block})
 
@@ -313,7 +313,7 @@ def test_export(op: OpCase, strict: bool, draw: Draw) -> None:
     loaded = torch.export.load(file)
     x = draw(11, 3, seed=23)
     assert torch.equal(loaded.module()(x), op.apply(x))
-    assert called_in(loaded.graph) == [op.forward_op.library_op._opoverload]
+    assert called_in(loaded.graph) == [op.forward.library_op._opoverload]
 
 
 def called_in(graph: torch.fx.Graph) -> list[Any]:

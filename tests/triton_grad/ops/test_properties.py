@@ -1,6 +1,6 @@
 """Any shape in any layout beside any other: what Hypothesis thinks of."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -125,14 +125,6 @@ examples = shapes.flatmap(
         grad_layout=layouts(len(shape)),
     )
 )
-
-
-@pytest.fixture
-def poisoned_memory() -> Iterator[None]:
-    """Memory that PyTorch hands out for writing is full of NaN."""
-    torch.use_deterministic_algorithms(True)
-    yield
-    torch.use_deterministic_algorithms(False)
 
 
 @pytest.mark.usefixtures("poisoned_memory")

@@ -6,7 +6,7 @@ on every op. Elsewhere: pytorch#187806 (the tail) and pytorch#185770
 in test_elementwise.py, triton#1058 (32-bit offsets) in test_sizes.py.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -204,14 +204,6 @@ def test_pytorch_76185_only_inputs_are_saved(op: OpCase, draw: Draw) -> None:
         for saved, given in zip(node.saved_tensors, inputs, strict=True):
             assert saved is given
         assert tensors_on_the_node(node) == []
-
-
-@pytest.fixture
-def poisoned_memory() -> Iterator[None]:
-    """Memory that PyTorch hands out for writing is full of NaN."""
-    torch.use_deterministic_algorithms(True)
-    yield
-    torch.use_deterministic_algorithms(False)
 
 
 @pytest.mark.usefixtures("poisoned_memory")

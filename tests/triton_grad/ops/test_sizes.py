@@ -54,8 +54,8 @@ def test_every_element_is_written_and_no_other(
     for n in (block, block + 1, 3 * block - 1):
         x, grad_output = draw(n, seed=3), draw(n, seed=4)
         for kernel, inputs in (
-            (op.forward_op.kernel, (x,)),
-            (op.backward_op.kernel, (grad_output, x)),
+            (op.forward.kernel, (x,)),
+            (op.backward.kernel, (grad_output, x)),
         ):
             memory = torch.full((n + 2 * block,), CANARY, device=DEVICE)
             output = memory[block : block + n].fill_(torch.nan)
@@ -194,7 +194,7 @@ def test_a_program_beyond_2_to_the_31_computes_its_addresses_in_64_bits(
 ) -> None:
     """triton#1058 with no large tensor, as nothing is read or written."""
     forward = direction == "forward"
-    kernel = (op.forward_op if forward else op.backward_op).kernel
+    kernel = (op.forward if forward else op.backward).kernel
     tensors = [torch.zeros(1) for _ in range(2 if forward else 3)]
     n = FAR + LIVE_LANES
     kernel[(1,)](*tensors, n, BLOCK=FAR_BLOCK)
