@@ -3,8 +3,11 @@
 Fails: wrong number
 Symptom: Right after sum().backward(), off by a factor after another loss.
 Cause: The formula f'(x) stands where grad_output f'(x) has to.
+Report: NVIDIA/TransformerEngine#2139
 Caught by: A random grad_output that is not x.
 Missed by: sum().backward(), which hands down ones.
+Fix: grad_out = upcast(tl.load(grad_out_ptr + offsets, mask=mask))
+    grad_in = grad_out * (normal_cdf(x) + x * normal_pdf(x))
 """
 
 from typing import Any
@@ -31,7 +34,7 @@ def gelu_backward_kernel_no_chain_rule(
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = upcast(tl.load(x_ptr + offsets, mask=mask))
-    grad_in = normal_cdf(x) + x * normal_pdf(x)
+    grad_in = normal_cdf(x) + x * normal_pdf(x)  # wrong
     tl.store(grad_in_ptr + offsets, grad_in, mask=mask)
 
 

@@ -3,16 +3,29 @@
 Fails: crash
 Symptom: Heap corruption: a crash now, later, elsewhere or never.
 Cause: cdiv(n, BLOCK) programs have lanes past n, and nothing stops them.
+Report: ypapadop-amd/ggml#186
 Caught by: Guard pages; on a GPU, compute-sanitizer.
-Missed by: Comparing values: the n elements themselves are right.
+Missed by: Comparing values: the n elements themselves are right; sizes that
+    are whole blocks.
+Fix: grad_out = upcast(tl.load(grad_out_ptr + offsets, mask=offsets < n))
+    x = upcast(tl.load(x_ptr + offsets, mask=offsets < n))
+    tl.store(grad_in_ptr + offsets, grad_in, mask=offsets < n)
 """
 
+from typing import Any
+
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from triton_grad.launch import launch_elementwise
-from triton_grad.ops.gelu_erf import normal_cdf, normal_pdf
+from triton_grad.ops.gelu_erf import (
+    normal_cdf,
+    normal_pdf,
+    triton_gelu_forward,
+)
 from triton_grad.precision import upcast
 
 
@@ -22,10 +35,10 @@ def gelu_backward_kernel_no_mask(
 ):
     """grad_in = grad_out (Φ(x) + x φ(x)), past the end as well."""
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    grad_out = upcast(tl.load(grad_out_ptr + offsets))
-    x = upcast(tl.load(x_ptr + offsets))
+    grad_out = upcast(tl.load(grad_out_ptr + offsets))  # wrong
+    x = upcast(tl.load(x_ptr + offsets))  # wrong
     grad_in = grad_out * (normal_cdf(x) + x * normal_pdf(x))
-    tl.store(grad_in_ptr + offsets, grad_in)
+    tl.store(grad_in_ptr + offsets, grad_in)  # wrong
 
 
 def triton_gelu_backward_no_mask(
@@ -39,3 +52,18 @@ def triton_gelu_backward_no_mask(
         x,
         BLOCK=BLOCK,
     )
+
+
+class TritonGELUNoMask(torch.autograd.Function):
+    """GELU, backward by the kernel without masks."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return triton_gelu_forward(x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return triton_gelu_backward_no_mask(grad_output, x)

@@ -3,8 +3,10 @@
 Fails: wrong number
 Symptom: For a transposed x forward is right and backward silently wrong.
 Cause: The kernel is given two tensors in different orders.
+Report: ByteDance-Seed/VeOmni#958
 Caught by: A transposed x with a random grad_output.
 Missed by: Contiguous inputs, sum().backward() and gradcheck on them.
+Fix: grad_output.contiguous(), x.contiguous(), BLOCK
 """
 
 from typing import Any
@@ -12,11 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from triton_grad.ops.gelu_erf import triton_gelu_forward
 from triton_grad.traps.triton_gelu_backward_no_contiguous import (
     triton_gelu_backward_no_contiguous,
-)
-from triton_grad.traps.triton_gelu_forward_no_contiguous import (
-    triton_gelu_forward_no_contiguous,
 )
 
 
@@ -25,7 +25,9 @@ def triton_gelu_backward_contiguous_grad_only(
 ) -> Tensor:
     """Launch the right kernel on an ordered grad_output and x as it is."""
     return triton_gelu_backward_no_contiguous(
-        grad_output.contiguous(), x, BLOCK
+        grad_output.contiguous(),
+        x,
+        BLOCK,  # wrong
     )
 
 
@@ -35,7 +37,7 @@ class TritonGELUContiguousGradOnly(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         ctx.save_for_backward(x)
-        return triton_gelu_forward_no_contiguous(x)
+        return triton_gelu_forward(x)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:

@@ -3,8 +3,11 @@
 Fails: wrong number
 Symptom: Silently wrong where the layouts differ; reads past sum()'s gradient.
 Cause: One offset stands for two elements where the strides differ.
+Report: triton-lang/triton#239, ROCm/TransformerEngine#623
 Caught by: Every layout of x beside every layout of grad_output.
 Missed by: Contiguous tensors alone, and gradcheck, which feeds no others.
+Fix: torch.empty_like(grad_input).copy_(grad_output),
+    torch.empty_like(grad_input).copy_(x),
 """
 
 from typing import Any
@@ -13,10 +16,7 @@ import torch
 from torch import Tensor
 
 from triton_grad.launch import launch_programs
-from triton_grad.ops.gelu_erf import gelu_backward_kernel
-from triton_grad.traps.triton_gelu_forward_no_contiguous import (
-    triton_gelu_forward_no_contiguous,
-)
+from triton_grad.ops.gelu_erf import gelu_backward_kernel, triton_gelu_forward
 
 
 def triton_gelu_backward_no_contiguous(
@@ -25,7 +25,11 @@ def triton_gelu_backward_no_contiguous(
     """Launch the right kernel on both tensors as they are."""
     grad_input = torch.empty_like(x)
     launch_programs(
-        gelu_backward_kernel, grad_output, x, grad_input, BLOCK=BLOCK
+        gelu_backward_kernel,
+        grad_output,  # wrong
+        x,  # wrong
+        grad_input,
+        BLOCK=BLOCK,
     )
     return grad_input
 
@@ -36,7 +40,7 @@ class TritonGELUNoContiguous(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         ctx.save_for_backward(x)
-        return triton_gelu_forward_no_contiguous(x)
+        return triton_gelu_forward(x)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:

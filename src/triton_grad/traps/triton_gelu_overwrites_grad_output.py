@@ -3,9 +3,11 @@
 Fails: wrong number
 Symptom: Right for itself; a sibling branch is handed this one's result.
 Cause: The engine gives every branch of a sum the same gradient tensor.
+Report: NVIDIA/apex#1430 (a CUDA kernel)
 Caught by: grad_output before and after, or a sibling branch's gradient.
 Missed by: sum().backward(), whose gradient contiguous() copies; gradcheck in
     its default mode; a sibling that was made after the op.
+Fix: grad = grad_output.clone(memory_format=torch.contiguous_format)
 """
 
 from typing import Any
@@ -29,6 +31,6 @@ class TritonGELUOverwritesGradOutput(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        grad = grad_output.contiguous()
+        grad = grad_output.contiguous()  # wrong
         launch_programs(gelu_backward_kernel, grad, x, grad, BLOCK=1024)
         return grad

@@ -3,8 +3,10 @@
 Fails: wrong number
 Symptom: Under create_graph=True a gradient penalty is dropped silently.
 Cause: A kernel launch records nothing that could be differentiated again.
+Report: tensorflow/tensorflow#7403 (no Triton kernel)
 Caught by: gradgradcheck, or requires_grad of the first gradient.
 Missed by: Every test of the first gradient, gradcheck included.
+Fix: return gelu_backward_op.library_op(grad_output, x)
 
 once_differentiable on such a backward raises in some of these cases, not in
 all: where the first gradient is multiplied by something that needs a gradient
@@ -30,4 +32,4 @@ class TritonGELURawBackward(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        return gelu_backward_op(grad_output, x)
+        return gelu_backward_op(grad_output, x)  # wrong
