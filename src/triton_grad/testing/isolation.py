@@ -356,8 +356,9 @@ _to_caller: Connection | None = None
 
 def work_anew() -> None:
     """What a new interpreter does as a worker."""
-    with Connection(CONNECTION_FD) as connection:
-        _work(pickle.load(sys.stdin.buffer), connection)
+    # Left open: to the caller its end means that all has been written.
+    connection = Connection(CONNECTION_FD)
+    _work(pickle.load(sys.stdin.buffer), connection)
 
 
 def _work(run: Callable[[str], Result], connection: Connection) -> None:

@@ -277,45 +277,37 @@ def test_what_a_check_starts_ends_with_its_worker(tmp_path: Path) -> None:
     assert gone(pids)
 
 
-def test_ctrl_c_leaves_no_worker_behind(tmp_path: Path) -> None:
-    def note_and_hang(check: str) -> Result:
-        (tmp_path / check).write_text(str(os.getpid()))
-        time.sleep(600)
-        return right(check)
-
-    def interrupt() -> None:
-        while len(list(tmp_path.iterdir())) < 1:
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        run_each("ab", note_and_hang, timeout=TIMEOUT)
-    thread.join()
-    pids = [int(path.read_text() or 0) for path in tmp_path.iterdir()]
-    assert gone([pid for pid in pids if pid])
-
-
-def test_workers_end_with_their_caller(tmp_path: Path) -> None:
-    program = f"""
-import os, time
+CALLER = """
+import os, sys, time
 from pathlib import Path
 from triton_grad.testing.isolation import run_each
 
 def hang(check):
-    (Path({str(tmp_path)!r}) / check).write_text(str(os.getpid()))
+    Path(sys.argv[1], check).write_text(f"{os.getpid()}\\n")
     time.sleep(600)
 
 run_each("a", hang, timeout=600)
 """
-    caller = subprocess.Popen([sys.executable, "-c", program])
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_no_worker_outlives_its_caller(tmp_path: Path, name: str) -> None:
+    caller = subprocess.Popen(
+        [sys.executable, "-c", CALLER, tmp_path],
+        stderr=subprocess.PIPE,
+        # Ctrl-C is ignored where these tests run in parallel.
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        ),
+    )
     note = tmp_path / "a"
-    while not (note.exists() and note.read_text()):
+    while not (note.exists() and note.read_text().endswith("\n")):
         assert caller.poll() is None
         time.sleep(0.02)
-    caller.kill()
-    caller.wait()
+    caller.send_signal(signal.Signals[name])
+    _, errors = caller.communicate(timeout=10.0)
+    assert caller.returncode == -signal.Signals[name]
+    assert (b"KeyboardInterrupt" in errors) == (name == "SIGINT")
     assert gone([int(note.read_text())])
 
 
