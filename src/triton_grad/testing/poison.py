@@ -6,24 +6,23 @@ luck.
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
-MAKERS = frozenset(
-    (
-        torch.empty,
-        torch.empty_like,
-        torch.empty_permuted,
-        torch.empty_strided,
-        Tensor.new_empty,
-        Tensor.new_empty_strided,
-    )
+# What Python code calls for uninitialized memory, and where it looks it up.
+MAKERS: tuple[tuple[Any, str], ...] = (
+    (torch, "empty"),
+    (torch, "empty_like"),
+    (torch, "empty_permuted"),
+    (torch, "empty_strided"),
+    (Tensor, "new_empty"),
+    (Tensor, "new_empty_strided"),
 )
 # Where nothing else sees an access past the end. On the interpreter `watch`
 # does, however far it reaches.
@@ -31,6 +30,13 @@ FENCED_DEVICES = frozenset(("cuda",))
 # A multiple of what allocators align to, so that a tensor stays aligned.
 FENCE_BYTES = 4096
 FENCE_PATTERN = 0xA5
+# By its lower bits it is told from a NaN that an op computes.
+MARKED_NANS = {
+    torch.float16: (torch.int16, 0x7EAD),
+    torch.bfloat16: (torch.int16, 0x7FED),
+    torch.float32: (torch.int32, 0x7FC0DEAD),
+    torch.float64: (torch.int64, 0x7FF80000DEADDEAD),
+}
 
 
 @dataclass(frozen=True)
@@ -80,30 +86,32 @@ class Fence:
         )
 
 
-class Poison(TorchFunctionMode):
+class Poison:
     """Fills what comes uninitialized, and remembers its fences."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.fences: list[Fence] = []
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        result = func(*args, **kwargs or {})
-        if func not in MAKERS or result.layout != torch.strided:
-            return result
-        if result.device.type in FENCED_DEVICES and "out" not in (
-            kwargs or {}
-        ):
-            result = self.fenced(result)
-        with torch.no_grad():
-            spoil(result)
-        return result
+    def poisoning(
+        self, maker: Callable[..., Tensor]
+    ) -> Callable[..., Tensor]:
+        """What to call instead of one of PyTorch's functions."""
+
+        @wraps(maker)
+        def make(*args: Any, **kwargs: Any) -> Tensor:
+            tensor = maker(*args, **kwargs)
+            if tensor.layout != torch.strided:
+                return tensor
+            with torch.no_grad():
+                if (
+                    tensor.device.type in FENCED_DEVICES
+                    and kwargs.get("out") is None
+                ):
+                    tensor = self.fenced(tensor)
+                spoil(tensor)
+            return tensor
+
+        return make
 
     def fenced(self, tensor: Tensor) -> Tensor:
         """A tensor like it, between fences.
@@ -122,7 +130,7 @@ class Poison(TorchFunctionMode):
         )
         # Exchanged, a slice becomes a tensor that knows nothing of the rest.
         between = torch.from_dlpack(memory[FENCE_BYTES:-FENCE_BYTES])
-        copy = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        copy = torch.tensor([], dtype=tensor.dtype, device=tensor.device)
         copy.set_(between.untyped_storage(), 0, tensor.shape, tensor.stride())
         fence = Fence(memory, tuple(tensor.shape), tensor.dtype)
         self.fences.append(fence)
@@ -143,25 +151,53 @@ def poisoned() -> Iterator[Poison]:
 
     Floating-point tensors are filled with NaN, integers with their smallest
     value, unsigned ones with their largest; booleans are left alone. That
-    holds for `torch.empty`, `empty_like`, `empty_strided`, `empty_permuted`,
-    `Tensor.new_empty` and `new_empty_strided`, also in a Function's forward
-    and backward. What PyTorch's own kernels allocate is not touched. On a GPU
-    the tensors lie between fences, which `Poison.overruns` looks at.
+    holds for `torch.empty`, `torch.empty_like`, `torch.empty_strided`,
+    `torch.empty_permuted`, `Tensor.new_empty` and `Tensor.new_empty_strided`
+    by these very names, also in a Function's forward and backward. What
+    PyTorch's own kernels allocate is not touched. On a GPU the tensors lie
+    between fences, which `Poison.overruns` looks at.
 
     It is not for code under `torch.compile`.
 
     Yields:
         What knows the fences.
     """
-    with Poison() as poison:
+    poison = Poison()
+    with ExitStack() as stack:
+        # Not a TorchFunctionMode: it is off in a backward, which
+        # torch.autograd.grad runs as a function that the mode handles.
+        for owner, name in MAKERS:
+            if name in vars(owner):
+                stack.callback(setattr, owner, name, getattr(owner, name))
+            else:  # inherited from a class written in C
+                stack.callback(delattr, owner, name)
+            setattr(owner, name, poison.poisoning(getattr(owner, name)))
         yield poison
 
 
 def spoil(tensor: Tensor) -> None:
     """Fill a tensor with what no right result is."""
     dtype = tensor.dtype
-    if dtype.is_floating_point or dtype.is_complex:
+    if dtype in MARKED_NANS:
+        integers, bits = MARKED_NANS[dtype]
+        tensor.view(integers).fill_(bits)
+    elif dtype.is_floating_point or dtype.is_complex:
         tensor.fill_(math.nan)
     elif dtype != torch.bool:
         info = torch.iinfo(dtype)
         tensor.fill_(info.min if info.min < 0 else info.max)
+
+
+def is_poison(tensor: Tensor) -> Tensor:
+    """Which elements still hold what `poisoned` filled them with.
+
+    An operation on such a NaN may give it again, so that they may also have
+    been computed of it.
+    """
+    values = tensor.detach()
+    if values.dtype in MARKED_NANS:
+        integers, bits = MARKED_NANS[values.dtype]
+        return values.view(integers) == bits
+    if values.dtype in (torch.int32, torch.int64):
+        return values == torch.iinfo(values.dtype).min
+    return torch.zeros_like(values, dtype=torch.bool)

@@ -337,9 +337,9 @@ class Session:
                     site, ptrs.data, int(on.size - on.sum())
                 )
                 if self.undefined == "wild":
-                    fill = with_wild(fill, ~on, kind)
+                    fill = with_values(fill, ~on, wild_values(kind))
             if lanes.lost.any():
-                fill = with_wild(fill, lanes.lost, kind)
+                fill = with_values(fill, lanes.lost, wild_values(kind)[-1:])
             return original(
                 builder,
                 TensorHandle(lanes.addresses, ptrs.dtype),
@@ -631,29 +631,28 @@ def values_where_off(
     return numpy.broadcast_to(other.data, shape)
 
 
-def with_wild(
-    values: NDArray[Any], where: NDArray[numpy.bool_], kind: tl.dtype
+def with_values(
+    fill: NDArray[Any], where: NDArray[numpy.bool_], values: NDArray[Any]
 ) -> NDArray[Any]:
-    """Values that hurt at the lanes where there are none."""
-    result = values.copy()
-    result[where] = numpy.resize(wild_values(kind, values.dtype), where.sum())
+    """What a load gives where it does not load, with these values in turn."""
+    result = fill.copy()
+    result[where] = numpy.resize(values, where.sum())
     return result
 
 
-def wild_values(kind: tl.dtype, dtype: numpy.dtype[Any]) -> NDArray[Any]:
-    """What no right result can come from.
+def wild_values(kind: tl.dtype) -> NDArray[Any]:
+    """What no right result can come from; the last is NaN if there is one.
 
     The interpreter's maximum and minimum pass over NaN, not over infinities.
     """
+    dtype = interpreter._get_np_dtype(kind)
     if kind == tl.bfloat16:
-        bits = [0x7F80, 0xFF80, 0x7FC0]
-        return numpy.array(bits, dtype=dtype)
+        return numpy.array([0x7F80, 0xFF80, 0x7FC0], dtype=dtype)
     if dtype.kind == "f":
         return numpy.array([numpy.inf, -numpy.inf, numpy.nan], dtype=dtype)
     if dtype.kind == "b":
         return numpy.array([True])
-    # In 8 bits this is a NaN of the float8 types, too.
-    return numpy.array([numpy.iinfo(dtype).max], dtype=dtype) // 2
+    return numpy.array([numpy.iinfo(dtype).max // 2], dtype=dtype)
 
 
 def site_of_kernel() -> Site:
