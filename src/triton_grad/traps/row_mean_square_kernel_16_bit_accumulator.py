@@ -49,7 +49,7 @@ class TritonRowMeanSquare16BitAccumulator(torch.autograd.Function):
             x.contiguous(),
             y,
             cols,
-            BLOCK=32,
+            BLOCK=16,
         )
         return y
 
