@@ -24,6 +24,21 @@ MAKERS: tuple[tuple[Any, str], ...] = (
     (Tensor, "new_empty"),
     (Tensor, "new_empty_strided"),
 )
+# The dtypes that can be filled; others hold less than a byte.
+WITH_NAN = frozenset(
+    (
+        *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        *(torch.complex32, torch.complex64, torch.complex128),
+        *(torch.float8_e4m3fn, torch.float8_e4m3fnuz),
+        *(torch.float8_e5m2, torch.float8_e5m2fnuz, torch.float8_e8m0fnu),
+    )
+)
+INTEGERS = frozenset(
+    (
+        *(torch.int8, torch.int16, torch.int32, torch.int64),
+        *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
+    )
+)
 # Where nothing else sees an access past the end. On the interpreter `watch`
 # does, however far it reaches.
 FENCED_DEVICES = frozenset(("cuda",))
@@ -150,12 +165,12 @@ def poisoned() -> Iterator[Poison]:
     """Fill all uninitialized tensors that Python code gets while it is open.
 
     Floating-point tensors are filled with NaN, integers with their smallest
-    value, unsigned ones with their largest; booleans are left alone. That
-    holds for `torch.empty`, `torch.empty_like`, `torch.empty_strided`,
-    `torch.empty_permuted`, `Tensor.new_empty` and `Tensor.new_empty_strided`
-    by these very names, also in a Function's forward and backward. What
-    PyTorch's own kernels allocate is not touched. On a GPU the tensors lie
-    between fences, which `Poison.overruns` looks at.
+    value, unsigned ones with their largest; booleans and dtypes of less than
+    a byte are left alone. That holds for `torch.empty`, `torch.empty_like`,
+    `torch.empty_strided`, `torch.empty_permuted`, `Tensor.new_empty` and
+    `Tensor.new_empty_strided` by these very names, also in a Function's
+    forward and backward. What PyTorch's own kernels allocate is not touched.
+    On a GPU the tensors lie between fences, which `Poison.overruns` looks at.
 
     It is not for code under `torch.compile`.
 
@@ -177,27 +192,8 @@ def poisoned() -> Iterator[Poison]:
 
 def spoil(tensor: Tensor) -> None:
     """Fill a tensor with what no right result is."""
-    dtype = tensor.dtype
-    if dtype in MARKED_NANS:
-        integers, bits = MARKED_NANS[dtype]
-        tensor.view(integers).fill_(bits)
-    elif dtype.is_floating_point or dtype.is_complex:
+    if tensor.dtype in WITH_NAN:
         tensor.fill_(math.nan)
-    elif dtype != torch.bool:
-        info = torch.iinfo(dtype)
+    elif tensor.dtype in INTEGERS:
+        info = torch.iinfo(tensor.dtype)
         tensor.fill_(info.min if info.min < 0 else info.max)
-
-
-def is_poison(tensor: Tensor) -> Tensor:
-    """Which elements still hold what `poisoned` filled them with.
-
-    An operation on such a NaN may give it again, so that they may also have
-    been computed of it.
-    """
-    values = tensor.detach()
-    if values.dtype in MARKED_NANS:
-        integers, bits = MARKED_NANS[values.dtype]
-        return values.view(integers) == bits
-    if values.dtype in (torch.int32, torch.int64):
-        return values == torch.iinfo(values.dtype).min
-    return torch.zeros_like(values, dtype=torch.bool)
