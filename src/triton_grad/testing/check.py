@@ -52,9 +52,9 @@ def check_op(
 ) -> Report:
     """Hold an op and its gradient to a float64 truth, in every way we know.
 
-    On the interpreter every access of a Triton kernel is watched, so that one
-    outside a tensor is found for certain, whatever lies there. Each check runs
-    in a process of its own: a crash or a hang is its result, no more.
+    On the interpreter every access of a Triton kernel is watched, so that
+    one outside a tensor is found for certain, whatever lies there. Each check
+    runs in a worker process: a crash or a hang is its result, no more.
 
     Args:
         op: What is checked: a function of tensors that gives a tensor or
@@ -99,7 +99,8 @@ def check_op(
     for name in [*names, *known]:
         if name not in CHECK:
             raise ValueError(
-                f"check_op(): no check {name!r}; there are: {', '.join(CHECK)}"
+                f"check_op(): no check {name!r}; there are:"
+                f" {', '.join(CHECK)}"
             )
     for dtype in dtypes:
         if dtype not in FLOAT_DTYPES:

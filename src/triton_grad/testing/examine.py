@@ -539,7 +539,7 @@ def examine_second_order(subject: Subject, trial: Trial) -> Finding | None:
     """The gradient of the gradient: right, or refused."""
     args = make_arguments(subject, trial)
     with instruments(trial):
-        names, seconds, firsts = second_gradients(
+        names, seconds, _ = second_gradients(
             subject.op, args, trial, subject.kwargs
         )
     inputs = [to_float64(args[it]) for it in subject.tensors]

@@ -52,6 +52,13 @@ MARKED_NANS = {
     torch.float32: (torch.int32, 0x7FC0DEAD),
     torch.float64: (torch.int64, 0x7FF80000DEADDEAD),
 }
+# By its lower bits it is told from a NaN that an op computes.
+MARKED_NANS = {
+    torch.float16: (torch.int16, 0x7EAD),
+    torch.bfloat16: (torch.int16, 0x7FED),
+    torch.float32: (torch.int32, 0x7FC0DEAD),
+    torch.float64: (torch.int64, 0x7FF80000DEADDEAD),
+}
 
 
 @dataclass(frozen=True)
@@ -192,8 +199,26 @@ def poisoned() -> Iterator[Poison]:
 
 def spoil(tensor: Tensor) -> None:
     """Fill a tensor with what no right result is."""
-    if tensor.dtype in WITH_NAN:
+    if tensor.dtype in MARKED_NANS:
+        integers, bits = MARKED_NANS[tensor.dtype]
+        tensor.view(integers).fill_(bits)
+    elif tensor.dtype in WITH_NAN:
         tensor.fill_(math.nan)
     elif tensor.dtype in INTEGERS:
         info = torch.iinfo(tensor.dtype)
         tensor.fill_(info.min if info.min < 0 else info.max)
+
+
+def is_poison(tensor: Tensor) -> Tensor:
+    """Which elements still hold what `poisoned` filled them with.
+
+    An operation on such a NaN may give it again, so that they may also have
+    been computed of it.
+    """
+    values = tensor.detach()
+    if values.dtype in MARKED_NANS:
+        integers, bits = MARKED_NANS[values.dtype]
+        return values.view(integers) == bits
+    if values.dtype in (torch.int32, torch.int64):
+        return values == torch.iinfo(values.dtype).min
+    return torch.zeros_like(values, dtype=torch.bool)

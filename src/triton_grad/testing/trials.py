@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -109,8 +109,8 @@ class Trial:
     cotangent: str = "random"
     cotangent_layout: str = "contiguous"
     only: int | None = None
-    undefined: str = "zero"
-    autotune: str = "first"
+    undefined: Literal["wild", "zero"] = "zero"
+    autotune: Literal["trials", "first"] = "first"
     device: str = DEVICE
 
 
