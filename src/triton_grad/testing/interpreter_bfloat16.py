@@ -30,12 +30,12 @@ COMPUTING = (
 Method = Callable[..., Any]
 
 
-def widened(bits: NDArray[numpy.uint16]) -> NDArray[numpy.float32]:
+def widened_bits(bits: NDArray[numpy.uint16]) -> NDArray[numpy.float32]:
     """The values of bfloat16 bits; every one is a float32."""
     return (bits.astype(numpy.uint32) << 16).view(numpy.float32)
 
 
-def narrowed(values: NDArray[Any]) -> NDArray[numpy.uint16]:
+def narrowed_bits(values: NDArray[Any]) -> NDArray[numpy.uint16]:
     """The bits of the nearest bfloat16s, of two as near the even one."""
     single = numpy.ascontiguousarray(values, dtype=numpy.float32)
     bits = single.view(numpy.uint32)
@@ -59,14 +59,14 @@ def in_float32(value: Any) -> Any:
     """A bfloat16 handle as a float32 one; anything else as it is."""
     if not is_bfloat16(value):
         return value
-    return TensorHandle(widened(value.data), tl.float32)
+    return TensorHandle(widened_bits(value.data), tl.float32)
 
 
 def in_bfloat16(handle: TensorHandle) -> TensorHandle:
     """The result of a float32 computation that stands for a bfloat16 one."""
     if handle.data.dtype == bool:  # a comparison's
         return handle
-    return TensorHandle(narrowed(handle.data), tl.bfloat16)
+    return TensorHandle(narrowed_bits(handle.data), tl.bfloat16)
 
 
 def computing_in_float32(original: Method) -> Method:
@@ -92,9 +92,9 @@ def casting(original: Method) -> Method:
     ) -> TensorHandle:
         pair = (src.dtype.scalar, dst_type.scalar)
         if pair == (tl.float32, tl.bfloat16):
-            return TensorHandle(narrowed(src.data), tl.bfloat16)
+            return TensorHandle(narrowed_bits(src.data), tl.bfloat16)
         if pair == (tl.bfloat16, tl.float32):
-            return TensorHandle(widened(src.data), tl.float32)
+            return TensorHandle(widened_bits(src.data), tl.float32)
         return original(self, src, dst_type)
 
     return cast_impl
@@ -141,5 +141,5 @@ def with_scalar(kind: Any, scalar: tl.dtype) -> tl.dtype:
 
 def get_bf16(self: InterpreterBuilder, value: float) -> TensorHandle:
     """A bfloat16 constant, which not every version's interpreter can make."""
-    bits = narrowed(numpy.array([value], dtype=numpy.float32))
+    bits = narrowed_bits(numpy.array([value], dtype=numpy.float32))
     return TensorHandle(bits, tl.bfloat16)

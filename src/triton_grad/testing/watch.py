@@ -40,6 +40,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from triton_grad.device import INTERPRETED
 from triton_grad.testing.interpreter_bfloat16 import (
     COMPUTING,
+    Method,
     casting,
     computing_in_float32,
     get_bf16,
@@ -53,8 +54,6 @@ from triton_grad.testing.sightings import (
     Wrap,
 )
 from triton_grad.testing.watched_launch import WatchedLaunch
-
-Method = Callable[..., Any]
 
 NOT_A_KERNEL = (str(Path(triton.__file__).parent), str(Path(__file__)))
 # do_bench runs a kernel many times; the second run is the one that tells.
@@ -162,6 +161,7 @@ def patches(session: "Session") -> list[Patch | Addition]:
         Patch(builder, "create_atomic_rmw", session.updating),
         Patch(builder, "create_atomic_cas", session.swapping),
         Patch(builder, "create_addptr", session.adding),
+        Patch(interpreter, "_patch_lang_tensor", counting),
         Patch(TritonSemantic, "program_id", session.widening),
         Patch(Autotuner, "run", session.tuning),
         Patch(Autotuner, "do_bench", session.benching),
@@ -588,6 +588,22 @@ class DryLaunch:
         finally:
             session.dry = None
         return dry.steps
+
+
+def counting(original: Method) -> Method:
+    """Let a loop count to a tensor's value.
+
+    Triton 3.6 converts an array of one element to an integer, which newer
+    versions of numpy refuse.
+    """
+
+    def patch_lang_tensor(tensor: type[tl.tensor], scope: Any) -> None:
+        original(tensor, scope)
+        scope.set_attr(
+            tensor, "__index__", lambda self: self.handle.data.item()
+        )
+
+    return patch_lang_tensor
 
 
 @contextlib.contextmanager

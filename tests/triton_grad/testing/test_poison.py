@@ -93,6 +93,14 @@ def test_booleans_and_what_is_not_strided_are_left() -> None:
     assert sparse.layout == torch.sparse_coo
 
 
+@pytest.mark.parametrize(
+    "dtype", [torch.float4_e2m1fn_x2, torch.bits8], ids=str
+)
+def test_a_dtype_that_cannot_be_filled_is_left(dtype: torch.dtype) -> None:
+    with poisoned():
+        assert torch.empty(3, dtype=dtype).dtype == dtype
+
+
 def test_what_has_values_is_left() -> None:
     with poisoned():
         x = torch.ones(3)

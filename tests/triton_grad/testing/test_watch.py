@@ -187,6 +187,22 @@ def test_the_librarys_own_op_is_silent(dtype: torch.dtype) -> None:
     assert not seen.wraps
 
 
+@triton.jit
+def loop_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    for start in range(0, n, BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        mask = offsets < n
+        x = tl.load(x_ptr + offsets, mask=mask, other=0.0)
+        tl.store(y_ptr + offsets, x, mask=mask)
+
+
+def test_a_right_loop_is_silent() -> None:
+    x, y = torch.randn(20), torch.empty(20)
+    seen = watched(loop_kernel, x, y, programs=1)
+    assert torch.equal(y, x)
+    assert not seen.faults
+
+
 # Bounds.
 
 
@@ -284,8 +300,10 @@ def test_the_memory_behind_is_left_alone() -> None:
     assert storage[20:].isnan().sum() == 4
 
 
-def test_an_empty_tensor() -> None:
-    seen = watched(no_mask_kernel, torch.empty(0), torch.empty(0), programs=1)
+@pytest.mark.parametrize("shape", [(0,), (4, 0)])
+def test_an_empty_tensor(shape: tuple[int, ...]) -> None:
+    x, y = torch.empty(shape), torch.empty(shape)
+    seen = watched(no_mask_kernel, x, y, programs=1)
     load, store = seen.faults
     assert told(load) == ("x_ptr", "load", (1, 8), 8, (0, 0, 0))
     assert told(store) == ("y_ptr", "store", (1, 8), 8, (0, 0, 0))
