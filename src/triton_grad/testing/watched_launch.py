@@ -262,9 +262,8 @@ class WatchedLaunch:
         """
         start = self.starts[-1]
         end = self.starts[bisect_right(self.starts, stamp)]
-        now = len(self.events) - 1
         theirs = [at for when, at in self.atomics if stamp < when < end]
-        ours = [at for when, at in self.atomics if start <= when < now]
+        ours = [at for when, at in self.atomics if start <= when]
         if not theirs or not ours:
             return False
         shared = numpy.isin(
