@@ -259,9 +259,7 @@ def _plain(part: Group | Table) -> str:
         file=page,
         width=LOG_WIDTH,
         color_system=None,
-        force_terminal=False,
         force_jupyter=False,
-        legacy_windows=False,
     )
     console.print(part)
     lines = (line.rstrip() for line in page.getvalue().splitlines())

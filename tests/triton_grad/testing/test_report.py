@@ -83,9 +83,11 @@ def test_no_line_is_too_wide_and_nothing_is_lost() -> None:
 def test_a_log_gets_ascii_without_colour(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    it = report(RIGHT, failed("gradient", TOLD_FIRST), *REST)
+    text = str(it)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "40")
-    text = str(report(RIGHT, failed("gradient", NEW), *REST))
+    assert str(it) == text
     assert text.isascii()
     assert "\x1b" not in text
     assert not any(line.endswith(" ") for line in text.splitlines())
