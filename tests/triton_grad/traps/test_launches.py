@@ -49,6 +49,20 @@ def test_the_trials_are_in_the_first_sum(
     assert TritonRowSumNoResetToZero.apply(x).item() == 77.0
 
 
+def test_no_device_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[Tensor] = []
+    original = torch.cuda.device_of
+
+    def device_of(tensor: Tensor) -> torch.cuda.device_of:
+        chosen.append(tensor)
+        return original(tensor)
+
+    monkeypatch.setattr(torch.cuda, "device_of", device_of)
+    x = torch.ones(20).to(DEVICE)
+    assert torch.equal(TritonSquareCurrentDevice.apply(x), x)
+    assert not chosen
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(
     torch.cuda.device_count() < 2, reason="needs a second GPU"

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from triton_grad.device import DEVICE
 from triton_grad.launch import is_interpreted
+from triton_grad.traps._grid import launch_grid
 from triton_grad.traps.add_bias_backward_kernel_no_atomic import (
     TritonAddBiasNoAtomic,
     add_bias_backward_kernel_no_atomic,
@@ -86,6 +87,33 @@ def test_the_bias_gradient_is_right_where_programs_take_turns(
     y = TritonAddBiasNoAtomic.apply(x, bias)
     (grad,) = torch.autograd.grad(y, bias, grad_output)
     torch.testing.assert_close(grad, grad_output.sum(0))
+
+
+@pytest.mark.skipif(
+    not is_interpreted(add_bias_backward_kernel_no_atomic),
+    reason="on a GPU programs meet by chance",
+)
+def test_the_bias_gradient_is_one_row_where_programs_meet(
+    draw: Draw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if every program loaded before any of them stored."""
+    from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
+
+    grad_output, grad_bias = draw(5, 8, seed=1), torch.zeros(8)
+    original = InterpreterBuilder.create_masked_load
+
+    def load(
+        builder: InterpreterBuilder, ptrs: TensorHandle, *others: object
+    ) -> TensorHandle:
+        loaded = original(builder, ptrs, *others)
+        if ptrs.data.flat[0] == grad_bias.data_ptr():
+            loaded.data[:] = 0.0
+        return loaded
+
+    monkeypatch.setattr(InterpreterBuilder, "create_masked_load", load)
+    kernel = add_bias_backward_kernel_no_atomic
+    launch_grid(kernel, (5,), grad_output, grad_bias, 8, BLOCK=8)
+    assert torch.equal(grad_bias, grad_output[4])
 
 
 @pytest.mark.gpu
