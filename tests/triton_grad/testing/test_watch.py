@@ -679,6 +679,12 @@ def swizzled_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def hashed_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    slot = tl.program_id(0) * 40503 % 7
+    tl.store(y_ptr + slot, 1.0)
+
+
+@triton.jit
 def rows_and_blocks_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     row = tl.program_id(0) // 2
     block = tl.program_id(0) % 2
@@ -723,6 +729,7 @@ def test_the_first_program_that_wraps_differs_from_line_to_line() -> None:
         (wide_kernel, 0),
         (widened_too_late_kernel, 1),
         (swizzled_kernel, 0),
+        (hashed_kernel, 0),
         (rows_and_blocks_kernel, 1),
     ],
     ids=lambda it: getattr(it, "__name__", None),
