@@ -23,6 +23,8 @@ from bookpress.press import Job, compare_with_record, indented
 from bookpress.snippet import Settings, Snippet, all_snippets
 from bookpress.sources import module_file
 
+# Triton's interpreter imports the last one itself.
+EVERY_KERNELS = ("torch", "triton", "numpy")
 CHAPTER = re.compile(r"ch\d\d")
 MARK = re.compile(r"^--- (\S+): .* ---$", re.MULTILINE)
 
@@ -187,13 +189,20 @@ class Program:
         return "\n".join(parts).strip()
 
 
-def _dependencies(root: Path) -> list[str]:
+def _dependencies(root: Path, code: str) -> list[str]:
+    """The library's, but for those that only other parts of it import."""
     text = (root / "pyproject.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)["project"]["dependencies"]
+    every = tomllib.loads(text)["project"]["dependencies"]
+    return [
+        requirement
+        for requirement in every
+        if (name := re.split(r"[^\w-]", requirement)[0]) in EVERY_KERNELS
+        or re.search(rf"^\s*(import|from) {name}\b", code, re.MULTILINE)
+    ]
 
 
-def _head(title: str, origin: str, root: Path) -> str:
-    packages = ", ".join(f'"{name}"' for name in _dependencies(root))
+def _head(title: str, origin: str, root: Path, code: str) -> str:
+    packages = ", ".join(f'"{name}"' for name in _dependencies(root, code))
     return (
         f'"""{title}\n\nWritten by the press from {origin} of the book\n'
         "*Triton, Forward and Backward*; it runs alone. MIT licence.\n"
@@ -222,9 +231,10 @@ def snippet_program(snippet: Snippet) -> str:
     program = Program([snippet], snippet.root)
     module = program.snippets[0][1]
     title = _title(snippet, module)
-    head = _head(title, snippet.relative, snippet.root)
+    library = program.library()
     body = f"\n\n\n# ---- {snippet.relative}\n\n{module.body()}\n"
-    return head + program.library() + body
+    code = library + body
+    return _head(title, snippet.relative, snippet.root, code) + code
 
 
 def _left_out(snippet: Snippet) -> str | None:
@@ -241,12 +251,14 @@ def chapter_program(chapter: str, snippets: list[Snippet]) -> str:
     program = Program(inside, root)
     modules = {snippet.name: module for snippet, module in program.snippets}
     number = chapter.removeprefix("ch")
+    library = program.library()
     head = _head(
         f"Chapter {number}, complete: its worked examples in order.",
         f"snippets/{chapter}/",
         root,
+        library,
     )
-    parts = [head + program.library()]
+    parts = [head + library]
     for snippet in snippets:
         module = modules.get(snippet.name) or Module(snippet.path, root)
         stem = snippet.name.split("/")[-1]

@@ -82,7 +82,8 @@ def check_op(
     Raises:
         ValueError: An input is no shape, none of them is a floating-point
             tensor, or there is no check or no dtype of that name.
-        TypeError: On a GPU: the op or the oracle cannot be pickled.
+        WorkerError: No process can be started; on a GPU, because the op or
+            the oracle is no function of a module.
     """
     arguments = tuple(parse_argument(it) for it in inputs)
     if not any(
@@ -138,5 +139,7 @@ def known_of(op: Any) -> dict[str, str]:
 
 
 def name_of(function: Any) -> str:
-    """What a function is called."""
-    return getattr(function, "__name__", None) or repr(function)
+    """What a function is called: an autograd.Function by its class too."""
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__name__", None) or repr(function)
+    return f"{owner.__name__}.{name}" if isinstance(owner, type) else name

@@ -104,7 +104,7 @@ def sizes_of(subject: Subject) -> list[Mapping[str, int]]:
 
 def around_block(subject: Subject) -> list[int]:
     """Sizes around the edges of the blocks that the op itself launches."""
-    many = 1 << 14
+    many = 1 << 12
     trial = Trial(sized(subject, many))
     try:
         launches = with_gradients(subject, trial).seen.launches
@@ -153,7 +153,8 @@ def judge(
         failure, finding = failure_of(
             examine, subject, trial, finding, backward
         )
-        return Result("", finding.verdict, failure=failure)
+        note = failure.cause.name if failure.cause else finding.where
+        return Result("", finding.verdict, note, failure)
     if spoiled:
         return not_tried("what is wrong without this is wrong here too")
     if refused and refused == len(trials):

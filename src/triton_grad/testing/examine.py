@@ -10,6 +10,7 @@ from torch import Tensor
 from triton_grad.testing.causes import CAUSE
 from triton_grad.testing.diagnosis import Finding
 from triton_grad.testing.poison import Poison, is_poison
+from triton_grad.testing.promises import ulp
 from triton_grad.testing.report import Cause
 from triton_grad.testing.sightings import Fault
 from triton_grad.testing.tolerance import floor_of, rounding_cost
@@ -55,7 +56,7 @@ def mismatch(sides: Sides, wrong: Tensor | None = None) -> Finding | None:
         return None
     where = places(wrong)
     if actual.is_floating_point():
-        where += f", by up to {in_ulp(sides, wrong)}"
+        where += f", by up to {by_how_much(sides, wrong)}"
     return Finding(
         kind=sides.part,
         where=f"{sides.part}: {where}",
@@ -64,15 +65,21 @@ def mismatch(sides: Sides, wrong: Tensor | None = None) -> Finding | None:
     )
 
 
-def in_ulp(sides: Sides, wrong: Tensor) -> str:
-    """The largest error in words."""
+def by_how_much(sides: Sides, wrong: Tensor) -> str:
+    """The largest error in words: a share of the truth, or in units."""
     actual, truth = sides.actual[wrong].double(), sides.truth[wrong]
     finite = actual.isfinite() & truth.isfinite()
     if not finite.any():
-        return "more than any number"
+        return "beyond all numbers"
     error = (actual - truth)[finite].abs()
-    relative = (error / truth[finite].abs()).nan_to_num(0.0, 0.0, 0.0)
-    return f"{error.max().item():.2g} ({relative.max().item():.1%})"
+    share = (error / truth[finite].abs()).max().item()
+    largest = f"{error.max().item():.2g}"
+    if 0.01 <= share <= 10.0:
+        return f"{largest}, {share:.0%} of it"
+    units = error / ulp(truth[finite], sides.actual.dtype)
+    if share < 0.01:
+        return f"{largest}, {units.max().item():.2g} ulp"
+    return largest
 
 
 def places(wrong: Tensor) -> str:
@@ -110,7 +117,9 @@ def examine_values(subject: Subject, trial: Trial) -> Finding | None:
 
 def examine_gradient(subject: Subject, trial: Trial) -> Finding | None:
     """The gradients, but for what was never written."""
-    call = perform(subject, trial, backward=True)
+    call = with_gradients(subject, trial)
+    if not call.gradients:
+        raise CutOffError("no output requires a gradient")
     return wrong_gradient(subject, trial, call)
 
 
@@ -150,11 +159,17 @@ def misplaced(
 
 
 def with_gradients(subject: Subject, trial: Trial) -> Call:
-    """A call and its backward; the call alone where it has none."""
-    try:
-        return perform(subject, trial, backward=True)
-    except CutOffError:
-        return perform(subject, trial, backward=False)
+    """A call and its backward; the call alone where it has none.
+
+    Several checks look at the same calls, each at something else.
+    """
+    key = repr(trial)
+    if key not in subject.calls:
+        try:
+            subject.calls[key] = perform(subject, trial, backward=True)
+        except CutOffError:
+            subject.calls[key] = perform(subject, trial, backward=False)
+    return subject.calls[key]
 
 
 def examine_cut_off(subject: Subject, trial: Trial) -> Finding | None:

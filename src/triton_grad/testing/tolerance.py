@@ -95,7 +95,7 @@ def floor_of(truth: Tensor, eps: float) -> Tensor:
     if truth.numel() == 0 or not truth.is_floating_point():
         return torch.zeros_like(truth)
     finite = truth.nan_to_num(0.0, 0.0, 0.0)
-    return torch.full_like(truth, eps * finite.square().mean().sqrt())
+    return torch.full_like(truth, eps * finite.square().mean().sqrt().item())
 
 
 def error_units(

@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -68,6 +69,11 @@ class Subject:
     def elementwise(self) -> bool:
         """Whether every tensor has any shape, so each element its own."""
         return all(self.arguments[it].dims is None for it in self.tensors)
+
+    @cached_property
+    def calls(self) -> dict[str, "Call"]:
+        """The calls made so far in this process: `with_gradients`."""
+        return {}
 
     def name(self, place: int) -> str:
         """What the op calls an argument."""
@@ -185,7 +191,7 @@ class Call:
     outputs: list[Tensor]
     cotangents: list[Tensor]
     upstream: list[Tensor]
-    gradients: dict[int, Tensor | None]
+    gradients: Mapping[int, Tensor | None]
     seen: Watch
     poison: Poison
 
