@@ -774,12 +774,21 @@ def to_bfloat16_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.store(y_ptr + offsets, x, mask=offsets < n)
 
 
+# Two are as near to one bfloat16 as to the next.
+TIES = [1 + 1 / 256, 1 + 3 / 256]
 SPECIAL = [0.0, -0.0, 1 + 3 / 512, torch.inf, -torch.inf, torch.nan, 3.4e38]
+# Rounded up, its digits would run over into the sign.
+ALL_ONES = torch.tensor([2**31 - 1], dtype=torch.int32).view(torch.float32)
 
 
 def test_float32_is_rounded_to_the_nearest_bfloat16() -> None:
     x = torch.cat(
-        (torch.randn(500), torch.tensor(SPECIAL), 1e-39 * torch.randn(99))
+        (
+            torch.randn(500),
+            torch.tensor(TIES + SPECIAL),
+            ALL_ONES,
+            1e-39 * torch.randn(99),
+        )
     )
     y = torch.empty_like(x, dtype=torch.bfloat16)
     watched(to_bfloat16_kernel, x, y)
