@@ -15,11 +15,11 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from triton_grad.launch import launch_elementwise
 from triton_grad.precision import compute_dtype, upcast
 from triton_grad.traps._grid import block_of, launch_grid
+from triton_grad.traps._refusal import refuse_second_order
 
 
 @triton.jit
@@ -56,8 +56,8 @@ class TritonAddBiasNoAtomic(torch.autograd.Function):
         )
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        refuse_second_order("add_bias")
         rows, cols = grad_output.shape
         total = torch.zeros(
             cols,

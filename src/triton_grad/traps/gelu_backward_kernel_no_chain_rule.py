@@ -24,6 +24,7 @@ from triton_grad.ops.gelu_erf import (
     triton_gelu_forward,
 )
 from triton_grad.precision import upcast
+from triton_grad.traps._refusal import refuse_second_order
 
 
 @triton.jit
@@ -61,5 +62,6 @@ class TritonGELUNoChainRule(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        refuse_second_order("gelu")
         (x,) = ctx.saved_tensors
         return triton_gelu_backward_no_chain_rule(grad_output, x)

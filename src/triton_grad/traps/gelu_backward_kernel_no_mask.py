@@ -18,7 +18,6 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from triton_grad.launch import launch_elementwise
 from triton_grad.ops.gelu_erf import (
@@ -27,6 +26,7 @@ from triton_grad.ops.gelu_erf import (
     triton_gelu_forward,
 )
 from triton_grad.precision import upcast
+from triton_grad.traps._refusal import refuse_second_order
 
 
 @triton.jit
@@ -63,7 +63,7 @@ class TritonGELUNoMask(torch.autograd.Function):
         return triton_gelu_forward(x)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        refuse_second_order("gelu")
         (x,) = ctx.saved_tensors
         return triton_gelu_backward_no_mask(grad_output, x)

@@ -15,7 +15,6 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from triton_grad.launch import launch_elementwise
 from triton_grad.normal import (
@@ -26,6 +25,7 @@ from triton_grad.normal import (
 )
 from triton_grad.ops.gelu_erf import INV_SQRT_2, INV_SQRT_2PI
 from triton_grad.precision import upcast
+from triton_grad.traps._refusal import refuse_second_order
 
 
 @triton.jit
@@ -63,8 +63,8 @@ class TritonGELUOnePlusErf(torch.autograd.Function):
         return launch_elementwise("gelu", kernel, x, BLOCK=1024)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        refuse_second_order("gelu")
         (x,) = ctx.saved_tensors
         kernel = gelu_backward_kernel_beside_one_plus_erf
         return launch_elementwise(

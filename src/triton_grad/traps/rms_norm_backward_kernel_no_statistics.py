@@ -17,10 +17,10 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from triton_grad.precision import compute_dtype, upcast
 from triton_grad.traps._grid import block_of, launch_grid
+from triton_grad.traps._refusal import refuse_second_order
 
 
 @triton.jit
@@ -83,10 +83,10 @@ class TritonRMSNormNoStatistics(torch.autograd.Function):
         return y
 
     @staticmethod
-    @once_differentiable
     def backward(
         ctx: Any, grad_output: Tensor
     ) -> tuple[Tensor, Tensor, None]:
+        refuse_second_order("rms_norm")
         x, weight = ctx.saved_tensors
         rows, cols = x.shape
         grad_input = torch.empty_like(x)

@@ -15,11 +15,11 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from triton_grad.launch import launch_elementwise
 from triton_grad.ops.square import square_forward_op
 from triton_grad.precision import upcast
+from triton_grad.traps._refusal import refuse_second_order
 
 
 @triton.jit
@@ -44,8 +44,8 @@ class TritonSquareMaskOneTooMany(torch.autograd.Function):
         return square_forward_op(x)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        refuse_second_order("square")
         (x,) = ctx.saved_tensors
         kernel = square_backward_kernel_mask_one_too_many
         return launch_elementwise(

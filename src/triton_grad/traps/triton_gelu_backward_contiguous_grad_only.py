@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from triton_grad.ops.gelu_erf import triton_gelu_forward
+from triton_grad.traps._refusal import refuse_second_order
 from triton_grad.traps.triton_gelu_backward_no_contiguous import (
     triton_gelu_backward_no_contiguous,
 )
@@ -41,5 +42,6 @@ class TritonGELUContiguousGradOnly(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        refuse_second_order("gelu")
         (x,) = ctx.saved_tensors
         return triton_gelu_backward_contiguous_grad_only(grad_output, x)

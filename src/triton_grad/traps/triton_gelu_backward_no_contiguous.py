@@ -17,6 +17,7 @@ from torch import Tensor
 
 from triton_grad.launch import launch_programs
 from triton_grad.ops.gelu_erf import gelu_backward_kernel, triton_gelu_forward
+from triton_grad.traps._refusal import refuse_second_order
 
 
 def triton_gelu_backward_no_contiguous(
@@ -44,5 +45,6 @@ class TritonGELUNoContiguous(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        refuse_second_order("gelu")
         (x,) = ctx.saved_tensors
         return triton_gelu_backward_no_contiguous(grad_output, x)

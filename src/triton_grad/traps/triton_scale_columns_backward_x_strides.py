@@ -15,10 +15,10 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from triton_grad.precision import compute_dtype, upcast
 from triton_grad.traps._grid import block_of, launch_grid
+from triton_grad.traps._refusal import refuse_second_order
 
 
 @triton.jit
@@ -86,8 +86,8 @@ class TritonScaleColumnsXStrides(torch.autograd.Function):
         return triton_scale_columns_forward(x, weight)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        refuse_second_order("scale_columns")
         x, weight = ctx.saved_tensors
         wide = compute_dtype(x.dtype)
         products = grad_output.to(wide) * x.to(wide)

@@ -15,10 +15,10 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from triton_grad.precision import upcast
 from triton_grad.traps._grid import launch_grid
+from triton_grad.traps._refusal import refuse_second_order
 
 
 @triton.jit
@@ -57,8 +57,8 @@ class TritonSquareWritesIntoSaved(torch.autograd.Function):
         return y
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        refuse_second_order("square")
         (slope,) = ctx.saved_tensors
         grad_input = slope  # wrong
         n = slope.numel()
