@@ -45,7 +45,7 @@ from triton_grad.testing.trials import Subject, Trial
 LINE_SIZES = (1, 2, 3, 7, 31, 33, 100, 127, 128, 129, 255, 1000, 1023, 1025)
 ROW_SIZES = (1, 2, 3, 5, 16, 17, 31, 64, 100, 127, 129, 260, 1000)
 ROW_COUNTS = (1, 2, 5, 33, 70)
-FEW = 3
+SMALL = 3
 LONG_ROW = 2500
 SPECIAL_COUNT = 12
 TAIL_COUNT = 2049
@@ -73,7 +73,7 @@ def sized(subject: Subject, *sizes: int) -> Mapping[str, int]:
     if subject.elementwise:
         return {f"axis{place}": size for place, size in enumerate(sizes)}
     names = names_of(subject.arguments)
-    few = dict.fromkeys(names, FEW)
+    few = dict.fromkeys(names, SMALL)
     if not names:
         return few
     few[last_name(subject)] = sizes[-1]
@@ -197,7 +197,7 @@ def differentiable(check: Callable[[Subject], Result]):
     """The check, where there is a gradient to look at."""
 
     def run(subject: Subject) -> Result:
-        trial = Trial(sized(subject, FEW))
+        trial = Trial(sized(subject, SMALL))
         if not oracle_gives(subject, trial, backward=True):
             return not_tried("the oracle has no gradient")
         if attempt(examine_cut_off, subject, trial):
@@ -297,7 +297,7 @@ def check_written(subject: Subject) -> Result:
 def watched(subject: Subject) -> bool:
     """Whether the op launches a kernel that the interpreter runs."""
     return bool(
-        with_gradients(subject, Trial(sized(subject, FEW))).seen.launches
+        with_gradients(subject, Trial(sized(subject, SMALL))).seen.launches
     )
 
 
