@@ -1,0 +1,1 @@
+"""Ops that check_op had not seen when its rules were written."""

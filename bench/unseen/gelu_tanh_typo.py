@@ -1,0 +1,59 @@
+"""The tanh GELU. Wrong: a digit is missing in a constant."""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+@triton.jit
+def gelu_tanh_kernel(x_ptr, y_ptr, n, ACC: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n).to(ACC)
+    u = 0.7978845608028654 * (x + 0.04715 * x * x * x)
+    y = x * tl.sigmoid(2.0 * u)
+    tl.store(y_ptr + i, y, mask=i < n)
+
+
+@triton.jit
+def gelu_tanh_grad_kernel(
+    dy_ptr, x_ptr, dx_ptr, n, ACC: tl.constexpr, BLOCK: tl.constexpr
+):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n).to(ACC)
+    dy = tl.load(dy_ptr + i, mask=i < n).to(ACC)
+    u = 0.7978845608028654 * (x + 0.04715 * x * x * x)
+    slope = 0.7978845608028654 * (1.0 + 0.14145 * x * x)
+    s = tl.sigmoid(2.0 * u)
+    dx = dy * (s + 2.0 * x * s * (1.0 - s) * slope)
+    tl.store(dx_ptr + i, dx, mask=i < n)
+
+
+def launch(kernel: Any, *tensors: Any) -> Tensor:
+    out = torch.empty_like(tensors[0])
+    n, acc = out.numel(), tl.float32
+    if out.dtype == torch.float64:
+        acc = tl.float64
+    kernel[(triton.cdiv(n, 512),)](*tensors, out, n, ACC=acc, BLOCK=512)
+    return out
+
+
+class GeluTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        x = x.contiguous()
+        ctx.save_for_backward(x)
+        return launch(gelu_tanh_kernel, x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return launch(gelu_tanh_grad_kernel, dy.contiguous(), x)
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    return GeluTanh.apply(x)
