@@ -4,7 +4,7 @@ Fails: wrong number
 Symptom: A network that has diverged looks sound: torch.relu keeps the NaN.
 Cause: NaN > 0 is false, so that the other branch is taken. On a GPU
     tl.maximum(x, 0.0) does the same, unless it is told to propagate NaN.
-Report: NVIDIA/TensorRT-LLM#18082
+Report: triton-lang/triton#7349 (tl.max), pytorch/ao#4271 (tl.clamp)
 Caught by: An input with a NaN in it.
 Missed by: Every input without.
 Fix: y = tl.where(x <= 0.0, 0.0, x)

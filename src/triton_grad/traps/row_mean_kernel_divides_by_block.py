@@ -3,7 +3,7 @@
 Fails: wrong number
 Symptom: The mean is too near to 0, unless its length is a power of two.
 Cause: Lanes past the row add 0 to the sum and 1 to what it is divided by.
-Report: none found
+Report: sonos/tract#2851 (average pooling on a CPU)
 Caught by: A length that is no power of two.
 Missed by: Lengths that are powers of two.
 Fix: tl.store(y_ptr + row, tl.sum(x, axis=0) / cols)

@@ -3,7 +3,7 @@
 Fails: wrong number
 Symptom: None on the interpreter, where they read 0; on a GPU mostly none.
 Cause: Without `other` a masked lane is undefined, and the sum includes it.
-Report: flagos-ai/FlagGems#3716, triton-lang/triton#737
+Report: flagos-ai/FlagGems#3716, vllm-project/vllm#9014
 Caught by: Masked lanes that are NaN: what does not matter may be that.
 Missed by: Every run in which such lanes happen to be 0.
 Fix: x = upcast(tl.load(x_ptrs, mask=col < cols, other=0.0))

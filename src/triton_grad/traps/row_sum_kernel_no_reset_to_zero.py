@@ -4,7 +4,7 @@ Fails: wrong number
 Symptom: The first sum of each shape is too large, hundreds of times.
 Cause: The tuner runs the kernel again and again, into the very output that
     the program is given in the end.
-Report: triton-lang/triton#4217, triton-lang/triton#3004
+Report: triton-lang/triton#4217
 Caught by: The first call with a new shape.
 Missed by: Any test that warms up; a tuner that has a single config.
 Fix: @triton.autotune(CONFIGS, key=["cols"], reset_to_zero=["y_ptr"])

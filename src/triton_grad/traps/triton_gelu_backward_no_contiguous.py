@@ -3,7 +3,7 @@
 Fails: wrong number
 Symptom: Silently wrong where the layouts differ; reads past sum()'s gradient.
 Cause: One offset stands for two elements where the strides differ.
-Report: triton-lang/triton#239, ROCm/TransformerEngine#623
+Report: Dao-AILab/flash-attention#355, ROCm/TransformerEngine#623
 Caught by: Every layout of x beside every layout of grad_output.
 Missed by: Contiguous tensors alone, and gradcheck, which feeds no others.
 Fix: torch.empty_like(grad_input).copy_(grad_output),

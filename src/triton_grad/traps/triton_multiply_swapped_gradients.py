@@ -1,4 +1,4 @@
-"""A Function of two tensors that returns their gradients in other's places.
+"""A Function that hands each of its two inputs the other one's gradient.
 
 Fails: wrong number
 Symptom: Each input is handed the other's gradient.
