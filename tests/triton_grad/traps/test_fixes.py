@@ -6,10 +6,8 @@ happens to tensors that are somebody else's, and the second order.
 """
 
 import importlib.util
-import inspect
-import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from types import ModuleType
@@ -42,7 +40,6 @@ pytestmark = pytest.mark.skipif(
     not INTERPRETED, reason="the watch is the interpreter's"
 )
 
-WRONG = "  # wrong"
 CLOSE = 2e-5
 LONG_ROWS = (2, 1000, 50)
 LAYOUTS = [
@@ -62,33 +59,12 @@ def home_of(exhibit: Exhibit) -> ModuleType:
     return sys.modules[function.__self__.__module__]
 
 
-def fix_in(docstring: str) -> list[str]:
-    """The field's first line, and those below without its indent."""
-    _, _, text = docstring.split("\n\n")[1].partition("\nFix: ")
-    return [line.removeprefix("    ") for line in text.splitlines()]
-
-
-def fixed_source(trap: ModuleType) -> str:
-    """The trap's source with its marked lines replaced by the fix.
-
-    Each of several marked lines stands for one of the fix; a single one
-    stands for all of it.
-    """
-    fix = fix_in(trap.__doc__ or "")
-    lines = inspect.getsource(trap).splitlines()
-    marked = [i for i, line in enumerate(lines) if line.endswith(WRONG)]
-    assert marked, "no line is marked as wrong"
-    parts = [fix] if len(marked) == 1 else [[line] for line in fix]
-    for i, part in zip(marked, parts, strict=True):
-        indent = re.match(" *", lines[i])
-        assert indent is not None
-        lines[i] = "\n".join(indent[0] + line for line in part)
-    return "\n".join(lines) + "\n"
-
-
 @pytest.fixture
 def fixed(
-    exhibit: Exhibit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exhibit: Exhibit,
+    fixed_source: Callable[[ModuleType], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Op:
     """The exhibit's op, from the mended file."""
     name = f"mended_{exhibit.name}"
