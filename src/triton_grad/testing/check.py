@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+import triton.language as tl
 
 from triton_grad.device import DEVICE
-from triton_grad.launch import FLOAT_DTYPES
+from triton_grad.launch import FLOAT_DTYPES, is_interpreted
 from triton_grad.testing.arguments import TensorArgument, parse_argument
 from triton_grad.testing.checks import CHECK, CHECKS
 from triton_grad.testing.isolation import run_each
@@ -82,9 +83,17 @@ def check_op(
     Raises:
         ValueError: An input is no shape, none of them is a floating-point
             tensor, or there is no check or no dtype of that name.
+        RuntimeError: Triton was imported without the interpreter, and there
+            is no GPU.
         WorkerError: No process can be started; on a GPU, because the op or
             the oracle is no function of a module.
     """
+    if DEVICE == "cpu" and not is_interpreted(tl.sum):
+        raise RuntimeError(
+            "check_op(): without a GPU the interpreter has to be on before"
+            " triton is imported: set TRITON_INTERPRET=1, or import"
+            " triton_grad first of all"
+        )
     arguments = tuple(parse_argument(it) for it in inputs)
     if not any(
         isinstance(it, TensorArgument) and it.is_float for it in arguments
@@ -117,6 +126,25 @@ def check_op(
     results = tuple(as_known(found[name], known.get(name)) for name in names)
     device = f"{DEVICE}, {'compiled' if DEVICE == 'cuda' else 'interpreter'}"
     return Report(name_of(op), name_of(oracle), device, results)
+
+
+def run_all(
+    names: Sequence[str],
+    run: NamedCheck,
+    timeout: float,
+    progress: Callable[[str], None] | None,
+) -> dict[str, Result]:
+    """Also on a GPU, what has to be watched runs on the interpreter."""
+    on_gpu = DEVICE == "cuda"
+    watched = [name for name in names if on_gpu and CHECK[name].watched]
+    others = [name for name in names if name not in watched]
+    found = run_each(others, run, timeout=timeout, on_start=progress)
+    for name, result in run_each(
+        watched, run, timeout=timeout, on_start=progress, interpreted=True
+    ).items():
+        note = f"{result.note}, on the interpreter"
+        found[name] = replace(result, note=note)
+    return found
 
 
 def as_known(result: Result, reason: str | None) -> Result:

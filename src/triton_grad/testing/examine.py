@@ -188,8 +188,17 @@ def examine_cut_off(subject: Subject, trial: Trial) -> Finding | None:
 
 
 def examine_written(subject: Subject, trial: Trial) -> Finding | None:
-    """Whether every element of what the op allocates is stored."""
+    """Whether all of what the op allocates is stored, and nothing beside."""
     call = with_gradients(subject, trial)
+    for overrun in call.poison.overruns():
+        return Finding(
+            kind="bounds",
+            where=f"a tensor of shape {overrun.shape} that the op allocates",
+            got=f"a store to elements {overrun.least} to {overrun.most}"
+            " behind it (negative: before it)",
+            expected="no access outside a tensor",
+            cause=CAUSE["no mask on a store"],
+        )
     results = {f"output {k}": it for k, it in enumerate(call.outputs)}
     for place, gradient in call.gradients.items():
         if gradient is not None:
@@ -227,15 +236,6 @@ def cause_of_unwritten(
 def examine_bounds(subject: Subject, trial: Trial) -> Finding | None:
     """Whether a kernel touches memory that no argument owns."""
     call = with_gradients(subject, trial)
-    for overrun in call.poison.overruns():
-        return Finding(
-            kind="bounds",
-            where=f"a tensor of shape {overrun.shape} that the op allocates",
-            got=f"a store to elements {overrun.least} to {overrun.most}"
-            " behind it (negative: before it)",
-            expected="no access outside a tensor",
-            cause=CAUSE["no mask on a store"],
-        )
     faults = call.seen.faults
     if not faults:
         return None

@@ -62,6 +62,7 @@ def run_each(
     *,
     timeout: float,
     on_start: Callable[[str], None] | None = None,
+    interpreted: bool = False,
 ) -> dict[str, Result]:
     """Run checks so that a crash or a hang of one is that one's result.
 
@@ -70,6 +71,8 @@ def run_each(
         run: Makes the check that it is given the name of, in a worker.
         timeout: Seconds for each check.
         on_start: Called here with the name of a check that starts.
+        interpreted: Whether kernels run on the interpreter there, also where
+            there is a GPU.
 
     Returns:
         Each check's result, with its time, in the order of `names`.
@@ -86,7 +89,7 @@ def run_each(
     try:
         while waiting or busy:
             while waiting and len(busy) < _worker_count():
-                busy.append(idle.pop() if idle else Worker(run))
+                busy.append(idle.pop() if idle else Worker(run, interpreted))
                 busy[-1].begin(waiting.popleft(), timeout)
                 if on_start:
                     on_start(busy[-1].check)
@@ -124,13 +127,17 @@ def announce(call: str) -> None:
 class Worker:
     """A process that checks, and the check that it is at."""
 
-    def __init__(self, run: Callable[[str], Result]) -> None:
+    def __init__(
+        self, run: Callable[[str], Result], interpreted: bool
+    ) -> None:
         # It has no name: nothing is left of it, however this ends.
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._connection, theirs = Pipe()
         with theirs:
-            start = _fork if _can_fork() else _spawn
-            self._pid = start(run, theirs, self._log)
+            if _can_fork():
+                self._pid = _fork(run, theirs, self._log)
+            else:
+                self._pid = _spawn(run, theirs, self._log, interpreted)
         # Here and there, whoever is first: what it starts is in its group.
         with contextlib.suppress(PermissionError, ProcessLookupError):
             os.setpgid(self._pid, self._pid)
@@ -302,8 +309,14 @@ def _fork(
 
 
 def _spawn(
-    run: Callable[[str], Result], theirs: Connection, log: IO[bytes]
+    run: Callable[[str], Result],
+    theirs: Connection,
+    log: IO[bytes],
+    interpreted: bool,
 ) -> int:
+    environment = dict(os.environ)
+    if interpreted:
+        environment["TRITON_INTERPRET"] = "1"
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; "
         f"from {__name__} import work_anew; work_anew()"
@@ -314,7 +327,7 @@ def _spawn(
         return os.posix_spawn(
             sys.executable,
             [sys.executable, "-c", program],
-            os.environ,
+            environment,
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, pickled.fileno(), 0),
                 (os.POSIX_SPAWN_DUP2, log.fileno(), 1),
