@@ -27,6 +27,7 @@ from triton_grad.testing.examine import (
     examine_gradient,
     examine_layout_bounds,
     examine_offsets,
+    examine_plain,
     examine_races,
     examine_repeated,
     examine_saved,
@@ -226,7 +227,7 @@ def check_losses(subject: Subject) -> Result:
     ]
     dims = min_output_dims(subject)
     trials = [it for it in trials if it.cotangent_layout in has_layouts(dims)]
-    return judge(subject, examine_gradient, trials, True, examine_all)
+    return judge(subject, examine_gradient, trials, True, examine_plain)
 
 
 def min_output_dims(subject: Subject) -> int:
@@ -258,7 +259,7 @@ def layout_trials(subject: Subject) -> Iterator[Trial]:
 
 def check_layouts(subject: Subject) -> Result:
     trials = layout_trials(subject)
-    return judge(subject, examine_all, trials, True, examine_all)
+    return judge(subject, examine_all, trials, True, examine_plain)
 
 
 def check_dtypes(subject: Subject) -> Result:
@@ -267,7 +268,7 @@ def check_dtypes(subject: Subject) -> Result:
     trials = [it for it in trials if it.dtype != torch.float32]
     if not trials:
         return not_tried("float32 alone was asked for")
-    return judge(subject, examine_all, trials, True, examine_all)
+    return judge(subject, examine_all, trials, True, examine_plain)
 
 
 def check_special(subject: Subject) -> Result:
@@ -275,7 +276,7 @@ def check_special(subject: Subject) -> Result:
     if subject.elementwise:
         sizes = sized(subject, SPECIAL_COUNT)
     trial = Trial(sizes, values="special")
-    return judge(subject, examine_special, [trial], False, examine_all)
+    return judge(subject, examine_special, [trial], False, examine_plain)
 
 
 def check_small_results(subject: Subject) -> Result:
@@ -287,7 +288,7 @@ def check_small_results(subject: Subject) -> Result:
         examine_small_results,
         [trial],
         True,
-        examine_all,
+        examine_plain,
         "x from -12 to 12",
     )
 
@@ -344,7 +345,7 @@ def check_races(subject: Subject) -> Result:
 @watched
 def check_undefined(subject: Subject) -> Result:
     trials = [Trial(it, undefined="wild") for it in sizes_of(subject)]
-    return judge(subject, examine_all, trials, True, examine_all)
+    return judge(subject, examine_all, trials, True, examine_plain)
 
 
 @watched
@@ -353,7 +354,7 @@ def check_autotune(subject: Subject) -> Result:
     trial = Trial(sizes, autotune="trials")
     if not with_gradients(subject, trial).seen.autotuned:
         return not_tried("no kernel is autotuned over several configurations")
-    return judge(subject, examine_all, [trial], True, examine_all)
+    return judge(subject, examine_all, [trial], True, examine_plain)
 
 
 @watched
@@ -365,33 +366,35 @@ def check_offsets(subject: Subject) -> Result:
 
 def check_repeated(subject: Subject) -> Result:
     trials = [Trial(sized(subject, it)) for it in (37, 1025)]
-    return judge(subject, examine_repeated, trials, False)
+    return judge(subject, examine_repeated, trials, False, examine_untouched)
 
 
 @differentiable
 def check_fan_in(subject: Subject) -> Result:
     return judge(
-        subject, examine_fan_in, [Trial(shaped(subject))], True, examine_all
+        subject, examine_fan_in, [Trial(shaped(subject))], True, examine_plain
     )
 
 
 @differentiable
 def check_backward_twice(subject: Subject) -> Result:
     trial = Trial(shaped(subject))
-    return judge(subject, examine_backward_twice, [trial], True, examine_all)
+    return judge(
+        subject, examine_backward_twice, [trial], True, examine_plain
+    )
 
 
 @differentiable
 def check_saved(subject: Subject) -> Result:
     return judge(
-        subject, examine_saved, [Trial(shaped(subject))], True, examine_all
+        subject, examine_saved, [Trial(shaped(subject))], True, examine_plain
     )
 
 
 @differentiable
 def check_second_order(subject: Subject) -> Result:
     trial = Trial(sized(subject, 2, 3), dtype=torch.float32)
-    return judge(subject, examine_second_order, [trial], True, examine_all)
+    return judge(subject, examine_second_order, [trial], True, examine_plain)
 
 
 @differentiable
@@ -399,7 +402,7 @@ def check_each_alone(subject: Subject) -> Result:
     if len(subject.floats) < 2:
         return not_tried("there is one input")
     trials = [Trial(shaped(subject), only=it) for it in subject.floats]
-    return judge(subject, examine_gradient, trials, True, examine_all)
+    return judge(subject, examine_gradient, trials, True, examine_plain)
 
 
 def check_empty(subject: Subject) -> Result:

@@ -17,7 +17,6 @@ from triton_grad.testing.trials import (
     make_arguments,
 )
 
-MOST_ATTEMPTS = 40
 BAD = (Verdict.WRONG, Verdict.CRASHES)
 
 
@@ -98,50 +97,53 @@ def simpler(trial: Trial) -> Iterator[Trial]:
     """The same trial with one thing made simpler."""
     if trial.cotangent_layout != "contiguous":
         yield changed(trial, cotangent_layout="contiguous")
-    if trial.layouts:
-        for place in trial.layouts:
-            rest = {k: v for k, v in trial.layouts.items() if k != place}
-            yield changed(trial, layouts=rest)
+    for place in trial.layouts:
+        rest = {k: v for k, v in trial.layouts.items() if k != place}
+        yield changed(trial, layouts=rest)
     if trial.dtype != torch.float32:
         yield changed(trial, dtype=torch.float32)
     if trial.cotangent != "ones":
         yield changed(trial, cotangent="ones")
     if trial.values in ("negative", "large"):
         yield changed(trial, values="random")
-    yield from smaller_trials(trial)
-    if trial.values == "random":
-        yield changed(trial, values="simple")
-
-
-def smaller_trials(trial: Trial) -> Iterator[Trial]:
-    """All sizes at once, then each of them, by less and less."""
-    for most in (1, 2, 3, 5):
-        sizes = {name: min(most, it) for name, it in trial.sizes.items()}
-        if sizes != trial.sizes:
-            yield changed(trial, sizes=sizes)
-    for name, size in trial.sizes.items():
-        for smaller in (1, 2, size // 2, size - 1):
-            if 0 < smaller < size:
-                yield changed(trial, sizes={**trial.sizes, name: smaller})
 
 
 def shrink(
     examine: Examine, subject: Subject, trial: Trial, finding: Finding
 ) -> tuple[Trial, Finding]:
     """The smallest trial found that fails in the same."""
-    attempts = 0
-    smaller = True
-    while smaller:
-        smaller = False
-        for candidate in simpler(trial):
-            attempts += 1
-            if attempts > MOST_ATTEMPTS:
-                return trial, finding
-            found = attempt(examine, subject, candidate)
-            if found is not None and found.kind == finding.kind:
-                trial, finding, smaller = candidate, found, True
-                break
+
+    def fails(candidate: Trial) -> bool:
+        nonlocal trial, finding
+        found = attempt(examine, subject, candidate)
+        if found is None or found.kind != finding.kind:
+            return False
+        trial, finding = candidate, found
+        return True
+
+    while any(fails(candidate) for candidate in simpler(trial)):
+        pass
+    for most in (1, 2, 3, 5):
+        sizes = {name: min(most, it) for name, it in trial.sizes.items()}
+        if sizes == trial.sizes or fails(changed(trial, sizes=sizes)):
+            break
+    for name in trial.sizes:
+        halve(fails, name, lambda: trial)
+    if trial.values == "random":
+        fails(changed(trial, values="simple"))
     return trial, finding
+
+
+def halve(
+    fails: Callable[[Trial], bool], name: str, smallest: Callable[[], Trial]
+) -> None:
+    """Bisect one size between one that passes and the smallest that fails."""
+    passes = 0
+    while (high := smallest().sizes[name]) - passes > 1:
+        middle = (passes + high) // 2
+        sizes = {**smallest().sizes, name: middle}
+        if not fails(changed(smallest(), sizes=sizes)):
+            passes = middle
 
 
 def likely_cause(

@@ -187,6 +187,14 @@ FAMILIES = (
     "Launches",
 )
 
+# Another lesson, which is told of one trap alone.
+OF_THE_TEACHING_KERNEL = {
+    "known": {
+        "small results": "chapter 16's kernel computes 1 + erf(x / √2)",
+        "special values": "chapter 16's kernel gives nan at -inf",
+    }
+}
+
 EXHIBITS = (
     Exhibit(
         name="gelu_backward_kernel_no_chain_rule",
@@ -196,6 +204,7 @@ EXHIBITS = (
         inputs=("...",),
         cause="no chain rule",
         misses=sum_backward,
+        options=OF_THE_TEACHING_KERNEL,
     ),
     Exhibit(
         name="rms_norm_backward_kernel_no_statistics",
@@ -242,6 +251,7 @@ EXHIBITS = (
         inputs=("...",),
         cause="no mask",
         misses=powers_of_two_only,
+        options=OF_THE_TEACHING_KERNEL,
     ),
     Exhibit(
         name="square_forward_kernel_load_no_mask",
@@ -305,6 +315,7 @@ EXHIBITS = (
         inputs=("...",),
         cause="input walked in memory order",
         misses=contiguous_only,
+        options=OF_THE_TEACHING_KERNEL,
     ),
     Exhibit(
         name="triton_gelu_backward_no_contiguous",
@@ -314,6 +325,7 @@ EXHIBITS = (
         inputs=("...",),
         cause="gradient walked in memory order",
         misses=gradcheck,
+        options=OF_THE_TEACHING_KERNEL,
     ),
     Exhibit(
         name="triton_gelu_backward_contiguous_grad_only",
@@ -323,6 +335,7 @@ EXHIBITS = (
         inputs=("...",),
         cause="input walked in memory order",
         misses=contiguous_only,
+        options=OF_THE_TEACHING_KERNEL,
     ),
     Exhibit(
         name="triton_scale_columns_backward_x_strides",
@@ -353,6 +366,7 @@ EXHIBITS = (
         inputs=("...",),
         cause="no upcast",
         misses=float32_only,
+        options=OF_THE_TEACHING_KERNEL,
     ),
     Exhibit(
         name="row_mean_square_kernel_16_bit_accumulator",
@@ -452,7 +466,10 @@ EXHIBITS = (
         cause="writes into grad_output",
         misses=sum_backward,
         options={
-            "known": {"second order": "its kernel is launched bare as well"}
+            "known": {
+                **OF_THE_TEACHING_KERNEL["known"],
+                "second order": "its kernel is launched bare as well",
+            }
         },
     ),
     Exhibit(
