@@ -28,7 +28,9 @@ ROOT = Path(__file__).parents[1]
 LIBRARY = "src/triton_grad"
 # Code and output on a page come from files and runs: no other language may
 # be typed. (A diagram that no run can make may.)
-LANGUAGES = {"snippet", "kernel", "standalone", "mermaid"}
+LANGUAGES = {"snippet", "kernel", "standalone", "trap", "museum", "mermaid"}
+# What snippets/ holds besides the chapters.
+FOLDERS = ("reference", "traps", "check")
 COLUMNS = 78
 CODE_LINES = 45
 
@@ -51,7 +53,11 @@ def pages(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def snippet_without_page(root: Path) -> Iterator[str]:
-    shown = {plain_name(line) for _, line in bodies(root, "snippet")}
+    shown = {
+        plain_name(line)
+        for language in ("snippet", "museum")
+        for _, line in bodies(root, language)
+    }
     for snippet in all_snippets(root):
         if snippet.name not in shown:
             yield f"{snippet.relative}: no page shows it"
@@ -72,7 +78,7 @@ def snippet_without_twin(root: Path) -> Iterator[str]:
 
 def twin_without_snippet(root: Path) -> Iterator[str]:
     twins = {twin_of(snippet) for snippet in all_snippets(root)}
-    for folder in ("ch*", "reference"):
+    for folder in ("ch*", *FOLDERS):
         for path in sorted(root.glob(f"tests/{folder}/test_*.py")):
             name = path.relative_to(root).as_posix()
             if name not in twins:
@@ -118,6 +124,13 @@ def typed_block(root: Path) -> Iterator[str]:
                 yield f"{page}:{number}: a typed block (HTML)"
 
 
+def trap_without_page(root: Path) -> Iterator[str]:
+    shown = {line for _, line in bodies(root, "trap")}
+    for path in sorted((root / LIBRARY / "traps").glob("[a-z]*.py")):
+        if path.stem not in shown:
+            yield f"{path.relative_to(root)}: no page shows it"
+
+
 def chapter_without_program(root: Path) -> Iterator[str]:
     shown = {line for _, line in bodies(root, "standalone")}
     for chapter in chapters(root).keys() - shown:
@@ -146,7 +159,7 @@ def typed_number(root: Path) -> Iterator[str]:
                 yield f"{page}:{number}: {found} was typed, not measured"
 
 
-NAME = re.compile(r"(ch\d\d|reference)/\d\d[a-z]?_[a-z0-9_]+")
+NAME = re.compile(rf"(ch\d\d|{'|'.join(FOLDERS)})/\d\d[a-z]?_[a-z0-9_]+")
 
 
 def strange_name(root: Path) -> Iterator[str]:
@@ -253,6 +266,7 @@ CHECKS: dict[Callable[[Path], Iterator[str]], list[str]] = {
         "docs/one.md:36: a typed block (no language)",
         "docs/one.md:41: a typed block (HTML)",
     ],
+    trap_without_page: ["src/triton_grad/traps/hidden.py: no page shows it"],
     chapter_without_program: [
         "snippets/ch02: no page shows its complete program"
     ],
@@ -290,6 +304,10 @@ WRONG = {
     "src/triton_grad/__init__.py": "",
     "src/triton_grad/gelu.py": "def gelu(): ...\n",
     "src/triton_grad/square.py": "from .gelu import gelu\ngelu = gelu\n",
+    "src/triton_grad/traps/__init__.py": "",
+    "src/triton_grad/traps/_grid.py": "",
+    "src/triton_grad/traps/hidden.py": "",
+    "src/triton_grad/traps/shown.py": "",
     "snippets/ch01/01_right.py": """\
         '''Right.'''
 
@@ -372,6 +390,10 @@ WRONG = {
 
         It is 0.8675, and the difference is 7.9e-07: see 1.1. The
         ratio is 6422.1, the share 12.34 percent.
+
+        ```trap exec="on"
+        shown
+        ```
         """,
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bookpress.definitions import Module
 from bookpress.errors import PressError, nearest
+from bookpress.museum import Section, Trap, read_sections, read_trap
 from bookpress.pages import (
     LANGUAGES,
     Fence,
@@ -235,6 +236,56 @@ class Book:
         joint = "\n\n\n" if any("\n" in text for text in texts) else "\n"
         source = joint.join(texts)
         return Definition(source, module.where, fails[1] if fails else None)
+
+    def trap(self, name: str) -> Trap:
+        """A trap of the museum, of its file.
+
+        Raises:
+            PressError: there is no such trap.
+        """
+        folder = self.root / "src/triton_grad/traps"
+        paths = {it.stem: it for it in sorted(folder.glob("[a-z]*.py"))}
+        if name not in paths:
+            raise PressError(f"no trap {name!r}: {nearest(name, paths)}")
+        return read_trap(Module(paths[name], self.root))
+
+    @cached_property
+    def _sections(self) -> dict[str, tuple[Section, Proof]]:
+        """What runs printed in sections, by the section's name."""
+        return {
+            section.name: (section, proof)
+            for proof in self.proofs.values()
+            for section in read_sections(proof.output)
+        }
+
+    def section(self, name: str) -> tuple[Section, Proof]:
+        """What a run printed of a trap, and that run.
+
+        Raises:
+            PressError: no run did.
+            UnprovenError: what else is wrong can be the reason.
+        """
+        if name not in self._sections:
+            if self.problems:
+                raise UnprovenError(f"no run tells of {name}")
+            raise PressError(f"no snippet prints a section == {name} ==")
+        return self._sections[name]
+
+    def family(self, snippet: str) -> Section:
+        """The figures that a snippet prints of a family, in its last section.
+
+        Raises:
+            PressError: there is no such snippet, or it prints no section.
+            UnprovenError: it failed.
+        """
+        found = self.snippet(snippet)
+        proof = self.proofs.get(found.name)
+        if proof and proof.failures and not proof.drifted:
+            raise UnprovenError(f"{found.relative} failed")
+        sections = read_sections(proof.output) if proof else []
+        if not sections:
+            raise PressError(f"{found.relative} prints no section")
+        return sections[-1]
 
     def served_files(self) -> dict[str, Path]:
         """The code files that the site serves, by their address in it."""

@@ -19,6 +19,9 @@ from bookpress.sources import (
 # (module, ""). Several are `import a` and `import a.b`, which both bind a.
 Meanings = frozenset[tuple[str, str]]
 
+# Marks the lines that are wrong on purpose.
+WRONG = "  # wrong"
+
 
 class Module:
     """One file of the project, as definitions that can be written out."""
@@ -101,6 +104,12 @@ class Module:
                     kept[line] = ""
         text = SCRIPT_BLOCK.sub("", "\n".join(kept) + "\n", count=1)
         return re.sub(r"\n{4,}", "\n\n\n", LINT_REMARK.sub("", text)).strip()
+
+
+def wrong_lines(text: str) -> list[int]:
+    """The numbers of the lines that are marked as wrong, from 1."""
+    lines = enumerate(text.splitlines(), start=1)
+    return [number for number, line in lines if line.endswith(WRONG)]
 
 
 def _defined(node: ast.stmt) -> Iterator[str]:

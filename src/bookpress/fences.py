@@ -14,8 +14,17 @@ from markdown_exec import base_format, code_block, tabbed
 from markupsafe import Markup
 
 from bookpress.book import Book, Problem, UnprovenError
+from bookpress.definitions import wrong_lines
 from bookpress.digest import versions
 from bookpress.errors import PressError
+from bookpress.museum import (
+    Section,
+    Trap,
+    prose,
+    reports,
+    table_of,
+    weak_run,
+)
 from bookpress.press import Proof
 from bookpress.record import Recording
 from bookpress.snippet import Snippet
@@ -48,6 +57,8 @@ class Fences:
             "snippet": self._guarded(self._snippet),
             "kernel": self._guarded(self._kernel),
             "standalone": self._guarded(self._standalone),
+            "trap": self._guarded(self._trap),
+            "museum": self._guarded(self._museum),
         }
 
     def _guarded(self, formatter: Callable[..., Markup]):
@@ -146,6 +157,7 @@ class Fences:
     def _kernel(self, *, code: str, **options: Any) -> Markup:
         definition = self._book.definition(code.split())
         options["extra"].setdefault("title", definition.where)
+        options["extra"] |= _marked(definition.source)
         links = self._links({"This file": f"code/{definition.where}"})
         block = base_format(
             language="python",
@@ -162,17 +174,79 @@ class Fences:
         source = path.read_text(encoding="utf-8")
         lines = source.count("\n")
         program = code_block("python", source, title=f"standalone/{code}.py")
-        folded = "\n".join(
-            f"    {line}" if line else "" for line in program.splitlines()
-        )
         shown = (
-            f'??? abstract "{code}.py, {lines} lines"\n\n{folded}\n\n'
+            f'??? abstract "{code}.py, {lines} lines"\n\n'
+            f"{_indented(program)}\n\n"
             + self._links({"This file": f"standalone/{code}.py"})
             + _output("text", proof.output, self._origin(proof))
         )
         return base_format(
             language="python",
             run=lambda code, **_: shown,
+            code=code,
+            **{**options, "source": "", "result": ""},
+        )
+
+    def _trap(self, *, code: str, **options: Any) -> Markup:
+        trap = self._book.trap(code)
+        section, proof = self._book.section(code)
+        source = code_block(
+            "python",
+            trap.source,
+            title=trap.where,
+            **_marked(trap.source),
+        )
+        parts = [
+            prose(trap.fields["Symptom"]),
+            str(_badge(trap.fields["Fails"])),
+            source,
+            self._links({"This file": f"code/{trap.where}"}).strip(),
+            f"**Where it looks right.** {weak_run(section)}",
+            self._check(section, proof),
+            f"**Cause.** {prose(trap.fields['Cause'])}",
+            "**The fix**, for the marked lines:",
+            code_block("python", trap.fields["Fix"]),
+            self._further(trap, section),
+        ]
+        return base_format(
+            language="python",
+            run=lambda code, **_: "\n\n".join(parts),
+            code=code,
+            **{**options, "source": "", "result": ""},
+        )
+
+    def _check(self, section: Section, proof: Proof) -> str:
+        """What check_op said of a trap, folded."""
+        if needs := section.values.get("needs"):
+            return f"**Where it shows.** It needs {escape(needs)}."
+        named, cause = section.value("check_op says"), section.value("cause")
+        title = f"check_op: {named}"
+        if named != cause:
+            title += f"; it should say: {cause}"
+        return (
+            '<details class="failure" markdown="1">\n'
+            f"<summary>{escape(title)}</summary>\n\n"
+            + _output("text", section.report, self._origin(proof))
+            + "\n\n</details>"
+        )
+
+    def _further(self, trap: Trap, section: Section) -> str:
+        """Where a trap was seen, and where the book tells about it."""
+        lines = [f"**Caught by.** {prose(trap.fields['Caught by'])}"]
+        lines += [f"**Missed by.** {prose(trap.fields['Missed by'])}"]
+        lines += [f"**Public report.** {reports(trap.fields['Report'])}"]
+        told = section.values.get("told in", "")
+        if told.startswith("chapters/"):
+            number = told.removeprefix("chapters/").split("-")[0]
+            link = escape(self._link(told))
+            lines[-1] += f' · <a href="{link}">Chapter {number}</a>'
+        return "\n\n".join(lines)
+
+    def _museum(self, *, code: str, **options: Any) -> Markup:
+        families = [self._book.family(it) for it in code.split()]
+        return base_format(
+            language="python",
+            run=lambda code, **_: table_of(families),
             code=code,
             **{**options, "source": "", "result": ""},
         )
@@ -184,6 +258,18 @@ class Fences:
             for text, target in targets.items()
         )
         return f'<p class="snippet-links">{links}</p>\n\n'
+
+
+def _marked(source: str) -> dict[str, str]:
+    """The option that highlights the lines that are marked as wrong."""
+    numbers = " ".join(map(str, wrong_lines(source)))
+    return {"hl_lines": numbers} if numbers else {}
+
+
+def _indented(markdown: str) -> str:
+    return "\n".join(
+        f"    {line}" if line else "" for line in markdown.splitlines()
+    )
 
 
 def _message(text: str) -> Markup:

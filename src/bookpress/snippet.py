@@ -40,6 +40,7 @@ class Settings:
         varies: Labels whose value is shown but not compared.
         fails: How the wrong kernel fails, for its badge.
         not_in_chapter_file: Why the chapter's program leaves it out.
+        self_contained: Whether a program with all that it uses is written.
     """
 
     exit_code: int = 0
@@ -51,6 +52,7 @@ class Settings:
     varies: tuple[str, ...] = ()
     fails: str | None = None
     not_in_chapter_file: str | None = None
+    self_contained: bool = True
 
 
 def _number(value: Any) -> float:
@@ -108,6 +110,12 @@ def _reason(value: Any) -> str:
     return value
 
 
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("true or false")
+    return value
+
+
 READERS = {
     "exit-code": _exit_code,
     "timeout": _timeout,
@@ -118,6 +126,7 @@ READERS = {
     "varies": _strings,
     "fails": _badge,
     "not-in-chapter-file": _reason,
+    "self-contained": _flag,
 }
 
 

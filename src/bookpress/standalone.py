@@ -241,6 +241,8 @@ def _left_out(snippet: Snippet) -> str | None:
     settings = snippet.settings()
     if "interpreter" not in settings.devices:
         return "it needs a GPU"
+    if not settings.self_contained:
+        return "it needs the package"
     return settings.not_in_chapter_file
 
 
@@ -293,7 +295,8 @@ def chapters(root: Path) -> dict[str, list[Snippet]]:
 
 def _programs(root: Path) -> Iterator[tuple[str, Callable[[], str]]]:
     for snippet in all_snippets(root):
-        yield snippet.name, partial(snippet_program, snippet)
+        if snippet.settings().self_contained:
+            yield snippet.name, partial(snippet_program, snippet)
     for chapter, snippets in chapters(root).items():
         yield chapter, partial(chapter_program, chapter, snippets)
 
@@ -356,7 +359,7 @@ def standalone_jobs(root: Path, folder: Path) -> list[Job]:
     jobs = []
     for snippet in all_snippets(root):
         settings = snippet.settings()
-        if "interpreter" in settings.devices:
+        if settings.self_contained and "interpreter" in settings.devices:
             jobs.append(_snippet_job(snippet, settings, folder))
     for chapter, snippets in chapters(root).items():
 

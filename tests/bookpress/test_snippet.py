@@ -58,6 +58,7 @@ def test_every_key_is_read(with_settings: Callable[[str], Snippet]) -> None:
         varies = ["tally", "time"]
         fails = "crash"
         not-in-chapter-file = "It ends the process."
+        self-contained = false
         """
     )
     assert snippet.settings() == Settings(
@@ -70,6 +71,7 @@ def test_every_key_is_read(with_settings: Callable[[str], Snippet]) -> None:
         varies=("tally", "time"),
         fails="crash",
         not_in_chapter_file="It ends the process.",
+        self_contained=False,
     )
 
 
@@ -118,6 +120,7 @@ def test_a_value_may_differ_by_device(
         ("fails = 'wrong numbr'", "one of 'wrong number', 'crash', 'refu"),
         ("not-in-chapter-file = true", "a sentence"),
         ("not-in-chapter-file = ' '", "a sentence"),
+        ("self-contained = 0", "true or false"),
     ],
 )
 def test_a_bad_key_or_value_names_file_and_way_out(
