@@ -1,0 +1,28 @@
+"""The command line: some checks alone, and a list of all."""
+
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch", "triton", "numpy", "rich"]
+# [tool.bookpress]
+# timeout = 600
+# devices = ["interpreter"]
+# self-contained = false
+# ///
+
+import subprocess
+import sys
+
+OP = "triton_grad.examples.log_softmax:log_softmax"
+CHECK = [sys.executable, "-m", "triton_grad.check"]
+arguments = [OP, "--oracle", "torch.log_softmax"]
+arguments += ["--inputs", "rows cols", "-1"]
+
+
+def show(*words: str) -> None:
+    run = subprocess.run([*CHECK, *words], capture_output=True, text=True)
+    print(run.stdout)
+    print(f"exit code: {run.returncode}\n")
+
+
+show(*arguments, "--checks", "values", "dtypes")
+show("--list")

@@ -1,0 +1,26 @@
+"""A failure that is known, and told as such."""
+
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch", "triton", "numpy", "rich"]
+# [tool.bookpress]
+# timeout = 600
+# devices = ["interpreter"]
+# self-contained = false
+# ///
+
+import torch
+
+from triton_grad.examples.log_softmax import log_softmax
+from triton_grad.testing.check import check_op
+
+report = check_op(
+    log_softmax,
+    torch.log_softmax,
+    ("rows cols", -1),
+    checks=["values", "dtypes"],
+    known={"dtypes": "it computes in float32, whatever it is given"},
+)
+print(report.table())
+print()
+print(f"passed: {report.passed}")

@@ -1,0 +1,21 @@
+"""One call alone has right values."""
+
+from triton_grad.testing.museum import Exhibit
+from triton_grad.testing.report import Report, Verdict
+from triton_grad.testing.tour import passes
+
+FAMILY = "Autograd"
+
+
+def test_the_weak_test_passes_it(exhibit: Exhibit) -> None:
+    assert passes(exhibit)
+
+
+def test_check_op_names_it(exhibit: Exhibit, report: Report) -> None:
+    assert report.diagnosis
+    assert report.diagnosis.name == exhibit.cause
+    verdicts = {it.check: it.verdict for it in report.results}
+    assert verdicts["values"] is Verdict.RIGHT
+    promises = {"inputs untouched", "saved tensors", "second order"}
+    promises |= {"backward twice", "fan-in"}
+    assert {it.check for it in report.failed} & promises
