@@ -13,11 +13,11 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
-import triton
 
 from triton_grad.device import DEVICE
 from triton_grad.testing.check import check_op
@@ -140,7 +140,7 @@ def provenance() -> dict[str, str]:
         "commit": commit.strip(),
         "device": DEVICE,
         "torch": torch.__version__,
-        "triton": triton.__version__,
+        "triton": version("triton"),
         "python": platform.python_version(),
     }
 
