@@ -547,12 +547,15 @@ def second_gradients(
     )
     assert isinstance(penalty, Tensor)
     by = [*wanted.values(), *cotangents]
-    seconds = torch.autograd.grad(
-        penalty, by, allow_unused=True, materialize_grads=True
-    )
+    # Not grad(): what once_differentiable puts into the graph raises only in
+    # a backward through all of it.
+    penalty.backward()
+    seconds = [
+        torch.zeros_like(it) if it.grad is None else it.grad for it in by
+    ]
     names = [str(it) for it in wanted]
     names += ["grad_output"] * len(cotangents)
-    return names, list(seconds), list(firsts)
+    return names, seconds, list(firsts)
 
 
 def examine_second_order(subject: Subject, trial: Trial) -> Finding | None:
