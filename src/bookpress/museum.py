@@ -116,9 +116,8 @@ def reports(text: str) -> str:
 def weak_run(section: Section) -> str:
     """The test that misses a trap, what it does and what it says."""
     name, outcome = section.value("weak test"), section.value("outcome")
-    compared = section.value("compares")
-    compared = prose(compared[0].lower() + compared[1:])
-    return f"`{name}` {outcome}. It compares {compared}"
+    compared = prose(section.value("compares"))
+    return f"`{name}` {outcome}. In its own words: {compared}"
 
 
 def table_of(sections: Iterable[Section]) -> str:

@@ -128,7 +128,7 @@ def test_reports_are_links() -> None:
 def test_what_the_weak_test_does() -> None:
     cube, *_ = read_sections(OUTPUT)
     assert weak_run(cube) == (
-        "`ones_only` passes. It compares values, of ones."
+        "`ones_only` passes. In its own words: Values, of ones."
     )
 
 
