@@ -106,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument(
         "--timeout",
-        type=float,
+        type=_seconds,
         default=60.0,
         metavar="SECONDS",
         help="for each check (default: 60)",
@@ -141,6 +141,14 @@ def _constant(text: str) -> Any:
     except (ValueError, SyntaxError):
         return text
     return value if isinstance(value, int | float | None) else text
+
+
+def _seconds(text: str) -> float:
+    """A number above 0."""
+    seconds = float(text)
+    if not seconds > 0.0:
+        raise argparse.ArgumentTypeError(f"{text} is no time above 0")
+    return seconds
 
 
 def _named(text: str) -> tuple[str, str]:

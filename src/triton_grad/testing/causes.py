@@ -1,6 +1,22 @@
 """What is mostly wrong with a kernel that is wrong, in one sentence each."""
 
-from triton_grad.testing.report import Cause
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why an op fails, as its author would have to know it.
+
+    Attributes:
+        name: What it is called, in a report as in the museum of traps.
+        sentence: The cause in one sentence.
+        chapter: Where the book tells about it, from the site's root.
+    """
+
+    name: str
+    sentence: str
+    chapter: str
+
 
 BACKWARD = "chapters/16-writing-the-backward-kernel"
 CHAINS = "chapters/17-how-autograd-chains-custom-ops"
@@ -11,6 +27,7 @@ def in_museum(family: str) -> str:
     return f"{MUSEUM}/#{family}"
 
 
+CHAIN_RULE = in_museum("chain-rule")
 MASKS = in_museum("masks-and-grids")
 LAYOUTS_THERE = in_museum("layouts")
 PRECISION = in_museum("precision")
@@ -111,12 +128,12 @@ CAUSES = (
         "gradient in another input's place",
         "The backward returns its gradients in another order than that of"
         " the inputs.",
-        AUTOGRAD,
+        CHAIN_RULE,
     ),
     Cause(
         "gradient missing",
         "An input that the result depends on is given no gradient.",
-        AUTOGRAD,
+        CHAIN_RULE,
     ),
     Cause(
         "gradient read with the input's strides",
@@ -163,10 +180,16 @@ CAUSES = (
         PRECISION,
     ),
     Cause(
+        "constant factor",
+        "The gradient is right but for one factor everywhere: a scale, a"
+        " count or a sign is missing.",
+        CHAIN_RULE,
+    ),
+    Cause(
         "term missing",
         "The gradient's formula lacks a term: the input also acts through"
         " something that was taken for a constant.",
-        REDUCTIONS,
+        CHAIN_RULE,
     ),
     Cause(
         "cancellation in the tail",
@@ -193,5 +216,8 @@ CAUSES = (
         f"{BACKWARD}/#163-wiring-it-and-precision",
     ),
 )
+
+# What may be so on purpose: a failure without a cause comes before it.
+LEAST_TELLING = "second order dropped"
 
 CAUSE = {cause.name: cause for cause in CAUSES}

@@ -10,11 +10,18 @@ import triton.language as tl
 from triton_grad.device import DEVICE
 from triton_grad.launch import FLOAT_DTYPES, is_interpreted
 from triton_grad.testing.arguments import TensorArgument, parse_argument
-from triton_grad.testing.checks import CHECK, CHECKS
+from triton_grad.testing.checks import CHECK, CHECKS, sized
 from triton_grad.testing.isolation import run_each
 from triton_grad.testing.report import Report, Result, Verdict
 from triton_grad.testing.spelled import Spelled
-from triton_grad.testing.trials import Subject
+from triton_grad.testing.trials import (
+    Subject,
+    Trial,
+    describe,
+    make_arguments,
+    results_of,
+    to_float64,
+)
 
 # Where PyTorch's own ops are known to be off.
 KNOWN_OF_PYTORCH: dict[Any, dict[str, str]] = {
@@ -82,7 +89,8 @@ def check_op(
 
     Raises:
         ValueError: An input is no shape, none of them is a floating-point
-            tensor, or there is no check or no dtype of that name.
+            tensor, there is no check or no dtype of that name, or the oracle
+            cannot be called with such inputs.
         RuntimeError: Triton was imported without the interpreter, and there
             is no GPU.
         WorkerError: No process can be started; on a GPU, because the op or
@@ -126,6 +134,20 @@ def check_op(
     results = tuple(as_known(found[name], known.get(name)) for name in names)
     device = f"{DEVICE}, {'compiled' if DEVICE == 'cuda' else 'interpreter'}"
     return Report(name_of(op), name_of(oracle), device, results)
+
+
+def check_oracle(subject: Subject) -> None:
+    """Refuse an oracle that cannot be called as the op is to be."""
+    trial = Trial(sized(subject, 4), device="cpu")
+    args = [to_float64(it) for it in make_arguments(subject, trial)]
+    try:
+        results_of(subject.oracle, args, subject.kwargs)
+    except Exception as error:
+        words = describe(subject, trial, args, backward=False)
+        raise ValueError(
+            f"check_op(): the oracle cannot be called with {words}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def run_all(

@@ -7,11 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from triton_grad.testing.causes import CAUSE
+from triton_grad.testing.causes import CAUSE, Cause
 from triton_grad.testing.diagnosis import Finding
 from triton_grad.testing.poison import Poison, is_poison
 from triton_grad.testing.promises import ulp
-from triton_grad.testing.report import Cause
 from triton_grad.testing.sightings import Fault
 from triton_grad.testing.tolerance import floor_of, rounding_cost
 from triton_grad.testing.trials import (
@@ -38,6 +37,8 @@ from triton_grad.testing.watch import watch
 SHOWN = 3
 # More units than any rounding explains: digits are lost.
 LOST = 64.0
+# Fewer share a factor by chance.
+FEW_ELEMENTS = 5
 
 
 def mismatch(sides: Sides, wrong: Tensor | None = None) -> Finding | None:
@@ -146,7 +147,7 @@ def wrong_gradient(
 def misplaced(
     sides: Sides, all_sides: Sequence[Sides], gradient: Tensor | None
 ) -> Cause | None:
-    """Whether a wrong gradient is none, or that of another input."""
+    """Whether a wrong gradient is none, another's, or a multiple."""
     if gradient is None or not gradient.any():
         return CAUSE["gradient missing"]
     for other in all_sides:
@@ -155,7 +156,18 @@ def misplaced(
         swapped = other._replace(actual=sides.actual)
         if not swapped.wrong().any():
             return CAUSE["gradient in another input's place"]
+    if is_multiple(sides):
+        return CAUSE["constant factor"]
     return None
+
+
+def is_multiple(sides: Sides) -> bool:
+    """Whether all elements are the truth times one and the same number."""
+    wrong = sides.wrong()
+    if int(wrong.sum()) < FEW_ELEMENTS:
+        return False
+    ratio = sides.actual.double()[wrong] / sides.truth[wrong]
+    return bool((ratio - ratio[0]).abs().max() < 1e-3 * ratio[0].abs())
 
 
 def with_gradients(subject: Subject, trial: Trial) -> Call:
@@ -348,6 +360,16 @@ def examine_all(subject: Subject, trial: Trial) -> Finding | None:
 def examine_plain(subject: Subject, trial: Trial) -> Finding | None:
     """What has to be right before anything else can be told."""
     return examine_all(subject, trial) or examine_written(subject, trial)
+
+
+def examine_shapes(subject: Subject, trial: Trial) -> Finding | None:
+    """The shapes alone: of no element there is no value."""
+    call = with_gradients(subject, trial)
+    for backward in (False, True) if call.gradients else (False,):
+        for sides in compare(subject, trial, call, backward):
+            if sides.actual.shape != sides.truth.shape:
+                return mismatch(sides)
+    return None
 
 
 def examine_special(subject: Subject, trial: Trial) -> Finding | None:

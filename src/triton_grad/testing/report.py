@@ -12,6 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from triton_grad.testing.causes import CAUSES, LEAST_TELLING, Cause
+
 LOG_WIDTH = 100
 
 # Dashes under the head and nothing else, so that any log can show it.
@@ -37,21 +39,6 @@ STYLES = {
     Verdict.KNOWN: "yellow",
     Verdict.NOT_TRIED: "dim",
 }
-
-
-@dataclass(frozen=True)
-class Cause:
-    """Why an op fails, as its author would have to know it.
-
-    Attributes:
-        name: What it is called, in a report as in the museum of traps.
-        sentence: The cause in one sentence.
-        chapter: Where the book tells about it, from the site's root.
-    """
-
-    name: str
-    sentence: str
-    chapter: str
 
 
 @dataclass(frozen=True)
@@ -170,20 +157,16 @@ class Report:
 
     def _failed_by_cause(self) -> dict[Cause | None, list[Result]]:
         """The failed results of each cause, the most telling cause first."""
-        # Not at the top: the causes are made of this module's Cause.
-        from triton_grad.testing.causes import CAUSES
-
         ranks = {cause.name: rank for rank, cause in enumerate(CAUSES)}
         groups: dict[Cause | None, list[Result]] = {}
         for result in self.failed:
             cause = result.failure.cause if result.failure else None
             groups.setdefault(cause, []).append(result)
 
-        def rank(cause: Cause | None) -> int:
-            unknown = len(ranks)
+        def rank(cause: Cause | None) -> float:
             if cause is None:
-                return unknown + 1
-            return ranks.get(cause.name, unknown)
+                return ranks[LEAST_TELLING] - 0.5
+            return ranks.get(cause.name, len(ranks))
 
         return {cause: groups[cause] for cause in sorted(groups, key=rank)}
 

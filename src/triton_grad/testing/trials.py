@@ -284,7 +284,7 @@ def results_of(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     if isinstance(results, (tuple, list)):
         return list(results)
     kind = type(results).__name__
-    raise TypeError(f"the op gave {kind}, not a tensor or several: {results}")
+    raise TypeError(f"a tensor or several are wanted, not a {kind}")
 
 
 @contextmanager
@@ -362,6 +362,7 @@ class Oracle:
         self.backward = backward
         self.args = call.exact
         self.wanted = list(call.gradients)
+        self.count = len(call.outputs)
         self.inputs = [call.exact[it] for it in subject.tensors]
         if backward:
             self.inputs += call.upstream
@@ -375,6 +376,11 @@ class Oracle:
             if self.backward and place in self.wanted:
                 args[place].requires_grad_()
         outputs = results_of(self.subject.oracle, args, self.subject.kwargs)
+        if len(outputs) != self.count:
+            raise ValueError(
+                f"the op gives {self.count} tensors, the oracle"
+                f" {len(outputs)}"
+            )
         if not self.backward:
             return [it.detach() for it in outputs]
         differentiable = [it for it in outputs if it.requires_grad]

@@ -75,8 +75,9 @@ def watch(
     """Watch every kernel that the interpreter runs while this is open.
 
     A right kernel's results are those it has unwatched, bit for bit, but for
-    bfloat16, which is rounded as a GPU rounds it. An access out of bounds is
-    switched off: a load gives NaN or a large integer, a store nothing.
+    bfloat16, which is rounded as a GPU rounds it, and for tl.maximum and
+    tl.minimum, which drop NaN unless told otherwise. An access out of bounds
+    is switched off: a load gives NaN or a large integer, a store nothing.
 
     Args:
         undefined: What a masked load without `other` gives where its mask is
@@ -166,10 +167,21 @@ def patches(session: "Session") -> list[Patch | Addition]:
         Patch(Autotuner, "run", session.tuning),
         Patch(Autotuner, "do_bench", session.benching),
         Patch(builder, "cast_impl", casting),
+        Patch(builder, "create_maxnumf", without_nan(numpy.fmax)),
+        Patch(builder, "create_minnumf", without_nan(numpy.fmin)),
         *computing,
         Patch(ReduceScanOpInterface, "apply", reducing),
         Addition(builder, "get_bf16", get_bf16),
     ]
+
+
+def without_nan(operation: Any) -> Callable[[Any], Any]:
+    """tl.maximum and tl.minimum as on a GPU: they give the other operand."""
+
+    def compute(self: Any, lhs: Any, rhs: Any) -> Any:
+        return self.binary_op(lhs, rhs, operation)
+
+    return lambda _: compute
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from triton_grad.testing.causes import CAUSES
+from triton_grad.testing.causes import CAUSES, Cause
 from triton_grad.testing.report import (
     LOG_WIDTH,
-    Cause,
     Failure,
     Report,
     Result,
