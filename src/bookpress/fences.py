@@ -5,6 +5,7 @@ shows was proven before. It must not raise: SuperFences would swallow the
 exception. Whatever is wrong is noted in the book and fails the build.
 """
 
+import json
 import re
 from collections.abc import Callable
 from html import escape
@@ -100,6 +101,21 @@ class Fences:
             quoted = (rf"[^)]*?[\"']{name}[\"']" for name in names)
             return self.note(r"value\(" + "".join(quoted), str(error))
         return _value(text, origin, stale)
+
+    def measured(self, name: str, keys: tuple[str, ...]) -> str:
+        """What a script in bench/ has measured and written down as JSON."""
+        origin = f"bench/{name}: {', '.join(keys)}"
+        try:
+            text = (self._book.root / "bench" / name).read_text("utf-8")
+            found = json.loads(text)
+            for key in keys:
+                found = found[key]
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            quoted = (rf"[^)]*?[\"']{re.escape(it)}[\"']" for it in keys)
+            pattern = rf"measured\([\"']{re.escape(name)}" + "".join(quoted)
+            kind = type(error).__name__
+            return self.note(pattern, f"{origin}: {kind}: {error}")
+        return _value(str(found), origin, stale=False)
 
     def _snippet(
         self, *, code: str, result: str, html: bool, **options: Any

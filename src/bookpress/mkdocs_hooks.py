@@ -45,7 +45,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     logger.setLevel(min(logging.WARNING, logger.level))
     root = Path(config.config_file_path).parent
     config.watch += [str(root / "snippets"), str(root / "src")]
-    config.plugins["macros"].register_macros({"value": value})  # type: ignore[attr-defined]
+    config.plugins["macros"].register_macros(  # type: ignore[attr-defined]
+        {"value": value, "measured": measured}
+    )
     superfences = config.mdx_configs["pymdownx.superfences"]
     for language in LANGUAGES:
         superfences["custom_fences"].append(
@@ -104,6 +106,11 @@ def value(
 ) -> str:
     """A number for the prose, from a labelled line of a snippet's output."""
     return Build.fences.value(snippet, label, spec, device)
+
+
+def measured(name: str, *keys: str) -> str:
+    """What stands under these keys in a JSON file of bench/."""
+    return Build.fences.measured(name, keys)
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:

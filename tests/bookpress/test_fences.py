@@ -23,7 +23,9 @@ HEAD = """\
 # digest: {digest}
 #
 """
+MEASURED = '{"date": "today", "figures": {"found": "3 of 4"}}'
 FILES = {
+    "bench/ops.json": MEASURED,
     "snippets/ch01/01_a.py": "'''A.'''\nprint('ratio: 1\\nword: x')\n",
     "snippets/ch01/01_a.interpreter.out": "ratio: 1\nword: x\n",
     "snippets/ch01/02_b.py": "'''B.'''\n1 / 0\n",
@@ -100,6 +102,33 @@ def test_a_value_that_is_not_there_is_a_problem_at_its_place(
     assert "prints no label &#x27;a (b)&#x27;" in shown
     other = 'value("ch01/01_a", "b") value("ch01/01", "a (b)") '
     found = re.search(problem.place, other + text)
+    assert found
+    assert found.start() == len(other)
+
+
+def test_what_was_measured_is_read_from_its_file(fences: Fences) -> None:
+    shown = fences.measured("ops.json", ("figures", "found"))
+    assert shown == "3 of 4"
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("ops.json", ("figures", "lost")),
+        ("ops.json", ("date", "found")),
+        ("other.json", ("date",)),
+    ],
+)
+def test_what_was_not_measured_is_a_problem_at_its_place(
+    fences: Fences, book: Book, name: str, keys: tuple[str, ...]
+) -> None:
+    book.problems.clear()
+    shown = fences.measured(name, keys)
+    (problem,) = book.problems
+    assert name in shown
+    quoted = ", ".join(f'"{it}"' for it in (name, *keys))
+    other = 'measured("ops.json", "figures", "found") '
+    found = re.search(problem.place, f"{other}measured({quoted})")
     assert found
     assert found.start() == len(other)
 
