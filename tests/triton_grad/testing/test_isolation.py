@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from triton_grad.device import DEVICE
 from triton_grad.testing import isolation
 from triton_grad.testing.isolation import (
     WorkerError,
@@ -23,6 +24,10 @@ from triton_grad.testing.isolation import (
     run_each,
 )
 from triton_grad.testing.report import Failure, Result, Verdict
+
+forked = pytest.mark.skipif(
+    DEVICE != "cpu", reason="only a forked worker takes what it cannot import"
+)
 
 TIMEOUT = 60.0
 ENDS = {
@@ -119,6 +124,7 @@ def test_a_crash_tells_where_it_was(
     assert result.failure.where == place_of(line, function)
 
 
+@forked
 def test_a_hang_ends_in_time_and_tells_where_it_was() -> None:
     begin = time.monotonic()
     results = run_each(["hang", "after"], end, timeout=0.5)
@@ -153,6 +159,7 @@ def test_only_what_the_check_wrote_is_told(
     assert "before one" not in failure.got
 
 
+@forked
 def test_a_check_writes_nowhere_else(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -168,6 +175,7 @@ def test_a_check_writes_nowhere_else(
     assert capfd.readouterr() == ("the caller's\n", "")
 
 
+@forked
 def test_a_check_may_be_a_closure_and_knows_its_name() -> None:
     seen = torch.tensor([7])
     results = run_each(
@@ -176,6 +184,7 @@ def test_a_check_may_be_a_closure_and_knows_its_name() -> None:
     assert [it.note for it in results.values()] == ["7", "7"]
 
 
+@forked
 def test_results_are_in_order_and_start_in_order() -> None:
     started: list[str] = []
 
@@ -188,6 +197,7 @@ def test_results_are_in_order_and_start_in_order() -> None:
     assert results["a"].seconds >= 0.2 > results["b"].seconds
 
 
+@forked
 def test_there_are_two_at_once_where_there_are_two_cores() -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core")
@@ -205,6 +215,7 @@ def test_there_are_two_at_once_where_there_are_two_cores() -> None:
     assert {it.verdict for it in results.values()} == {Verdict.RIGHT}
 
 
+@forked
 def test_a_failure_keeps_its_own_words() -> None:
     failure = Failure("its own call", "there", "1", "2")
 
@@ -230,6 +241,7 @@ def backward(check: str) -> Result:
     return right(check, torch.get_num_threads())
 
 
+@forked
 def test_backward_works_after_the_caller_used_its_threads() -> None:
     """Without torch.set_num_threads(1) the worker waits for ever."""
     threads = torch.get_num_threads()
@@ -242,6 +254,7 @@ def test_backward_works_after_the_caller_used_its_threads() -> None:
     assert (result.verdict, result.note) == (Verdict.RIGHT, "1")
 
 
+@forked
 def test_a_worker_leaves_no_core_and_the_caller_keeps_its_limit() -> None:
     before = resource.getrlimit(resource.RLIMIT_CORE)
     generous = (before[1], before[1])
@@ -273,6 +286,7 @@ def gone(pids: list[int]) -> bool:
     return not any(map(alive, pids))
 
 
+@forked
 def test_what_a_check_starts_ends_with_its_worker(tmp_path: Path) -> None:
     def start(check: str) -> Result:
         child = subprocess.Popen(["sleep", "600"])
@@ -300,6 +314,7 @@ run_each("a", hang, timeout=600)
 """
 
 
+@forked
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
 def test_no_worker_outlives_its_caller(tmp_path: Path, name: str) -> None:
     caller = subprocess.Popen(
