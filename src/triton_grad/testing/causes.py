@@ -204,16 +204,16 @@ CAUSES = (
         LAUNCHES,
     ),
     Cause(
-        "second order dropped",
-        "The backward launches its kernel bare, so its result has no graph:"
-        " a second derivative is dropped without a word.",
-        f"{CHAINS}/#example-1741-the-penalty-that-was-not-there",
-    ),
-    Cause(
         "cut off the graph",
         "The result does not require a gradient though an input does: the"
         " kernel is launched outside any autograd.Function.",
         f"{BACKWARD}/#163-wiring-it-and-precision",
+    ),
+    Cause(
+        "second order dropped",
+        "The backward launches its kernel bare, so its result has no graph:"
+        " a second derivative is dropped without a word.",
+        f"{CHAINS}/#example-1741-the-penalty-that-was-not-there",
     ),
 )
 

@@ -128,9 +128,8 @@ def check_op(
     subject = Subject(
         op, oracle, arguments, dict(kwargs or {}), tuple(dtypes)
     )
-    found = run_each(
-        names, NamedCheck(subject), timeout=timeout, on_start=progress
-    )
+    check_oracle(subject)
+    found = run_all(names, NamedCheck(subject), timeout, progress)
     results = tuple(as_known(found[name], known.get(name)) for name in names)
     device = f"{DEVICE}, {'compiled' if DEVICE == 'cuda' else 'interpreter'}"
     return Report(name_of(op), name_of(oracle), device, results)

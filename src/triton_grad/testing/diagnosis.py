@@ -1,12 +1,14 @@
 """From a failing trial to the smallest one, and to the likely cause."""
 
 import linecache
+import os
 import re
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
+import triton
 
 from triton_grad.testing.causes import CAUSE, Cause
 from triton_grad.testing.report import Failure, Verdict
@@ -73,8 +75,8 @@ def told(error: BaseException) -> str:
 def refuses(error: BaseException) -> bool:
     """Whether an exception was raised to say what the op does not do.
 
-    That is one that a raise or an assert outside Triton and torch raises, or
-    torch's word for what is not there.
+    That is one that a raise or an assert outside Triton and this checker
+    raises, or torch's word for what is not there.
     """
     if "not implemented for" in str(error) or isinstance(
         error, NotImplementedError
@@ -88,9 +90,13 @@ def refuses(error: BaseException) -> bool:
     last = frames[-1]
     line = linecache.getline(last.filename, last.lineno or 0).strip()
     module = type(error).__module__.partition(".")[0]
-    inside_triton = module == "triton" or "/triton/" in last.filename
+    not_its_own = (
+        os.path.dirname(__file__),
+        os.path.dirname(triton.__file__),
+    )
+    elsewhere = module == "triton" or last.filename.startswith(not_its_own)
     says = re.search(r"\braise\b|\bassert\b|torch\._check", line)
-    return not inside_triton and says is not None
+    return not elsewhere and says is not None
 
 
 def simpler(trial: Trial) -> Iterator[Trial]:

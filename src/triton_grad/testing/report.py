@@ -164,9 +164,10 @@ class Report:
             groups.setdefault(cause, []).append(result)
 
         def rank(cause: Cause | None) -> float:
+            unknown = ranks[LEAST_TELLING] - 0.5
             if cause is None:
-                return ranks[LEAST_TELLING] - 0.5
-            return ranks.get(cause.name, len(ranks))
+                return unknown
+            return ranks.get(cause.name, unknown - 0.25)
 
         return {cause: groups[cause] for cause in sorted(groups, key=rank)}
 

@@ -13,13 +13,14 @@ from torch import Tensor
 from triton_grad import gelu, square
 from triton_grad.device import DEVICE, INTERPRETED
 from triton_grad.oracle import gelu_oracle
+from triton_grad.testing import check
 from triton_grad.testing.check import check_op
 from triton_grad.testing.checks import CHECKS
 from triton_grad.testing.museum import (
     layer_norm_reference,
     softmax_reference,
 )
-from triton_grad.testing.report import Report, Verdict
+from triton_grad.testing.report import Report, Result, Verdict
 
 FORKED = pytest.mark.skipif(
     DEVICE != "cpu", reason="a new process cannot import a test's closure"
@@ -220,6 +221,57 @@ def test_a_known_exception_is_told_and_fails_nothing() -> None:
     (result,) = report.results
     assert result.verdict is Verdict.KNOWN
     assert result.note == known["values"]
+
+
+@pytest.mark.parametrize(
+    ("oracle", "inputs"),
+    [
+        (torch.mul, ("...",)),
+        (F.cross_entropy, ("rows cols", "rows")),
+    ],
+)
+def test_an_oracle_that_cannot_be_called_is_no_fault_of_the_op(
+    oracle: Any, inputs: tuple[object, ...]
+) -> None:
+    with pytest.raises(ValueError, match="oracle cannot be called with"):
+        check_op(torch.square, oracle, inputs)
+
+
+def test_on_a_gpu_what_has_to_be_watched_runs_on_the_interpreter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As it is called there; here both are the interpreter."""
+    called: list[tuple[list[str], bool]] = []
+
+    def run_each(
+        names: list[str], *_: Any, interpreted: bool = False, **__: Any
+    ) -> dict[str, Result]:
+        called.append((names, interpreted))
+        return {name: Result(name, Verdict.RIGHT, "1") for name in names}
+
+    monkeypatch.setattr(check, "DEVICE", "cuda")
+    monkeypatch.setattr(check, "run_each", run_each)
+    report = check_op(square, torch.square, checks=["values", "bounds"])
+    assert called == [(["values"], False), (["bounds"], True)]
+    assert [it.note for it in report.results] == [
+        "1",
+        "1, on the interpreter",
+    ]
+
+
+def one_result(x: Tensor) -> Tensor:
+    return torch.square(x)
+
+
+def two_results(x: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.square(x), x
+
+
+def test_another_number_of_results_is_told() -> None:
+    report = check_op(one_result, two_results, checks=["values"])
+    failure = report.results[0].failure
+    assert failure is not None
+    assert "the op gives 1 tensors, the oracle 2" in failure.got
 
 
 @pytest.mark.parametrize(

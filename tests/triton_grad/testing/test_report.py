@@ -19,7 +19,7 @@ from triton_grad.testing.report import (
 
 pytest_plugins = ["pytester"]
 
-TOLD_FIRST, TOLD_LATER = CAUSES[1], CAUSES[-1]
+TOLD_FIRST, TOLD_LATER = CAUSES[1], CAUSES[-2]
 NEW = Cause("brand new", "Nobody has seen it yet.", "nowhere")
 
 
