@@ -45,6 +45,6 @@ def test_what_the_old_backward_gets_wrong() -> None:
     assert gradient.verdict is Verdict.RIGHT
     causes = [it.failure and it.failure.cause for it in (losses, second)]
     assert [it and it.name for it in causes] == [
-        "gradient walked in memory order",
+        "gradient read with the input's strides",
         "second order dropped",
     ]
