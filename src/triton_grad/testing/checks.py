@@ -11,6 +11,7 @@ from triton_grad.testing.arguments import (
     layouts_of,
     names_of,
 )
+from triton_grad.testing.causes import CAUSE
 from triton_grad.testing.diagnosis import (
     BAD,
     Examine,
@@ -433,7 +434,13 @@ def check_other_gpu(subject: Subject) -> Result:
     if torch.cuda.device_count() < 2 or DEVICE == "cpu":
         return not_tried("it takes two GPUs")
     trial = Trial(sized(subject, 1025), device="cuda:1")
-    return judge(subject, examine_all, [trial], True)
+    result = judge(subject, examine_all, [trial], True)
+    if result.failure is None:
+        return result
+    # Told even if all else fails after it: a fault ends the GPU's context.
+    cause = CAUSE["wrong current device"]
+    failure = replace(result.failure, cause=cause)
+    return replace(result, note=cause.name, failure=failure)
 
 
 def check_compile(subject: Subject) -> Result:
