@@ -52,6 +52,14 @@ ROW_COUNTS = (1, 2, 5, 33, 70)
 SMALL = 3
 LONG_ROW = 2500
 SPECIAL_COUNT = 12
+# Causes that say something only where the values are right.
+OF_GRADIENTS = [
+    CAUSE["no chain rule"],
+    CAUSE["gradient in another input's place"],
+    CAUSE["gradient missing"],
+    CAUSE["constant factor"],
+    CAUSE["term missing"],
+]
 TAIL_COUNT = 2049
 
 
@@ -198,11 +206,15 @@ def check_gradient(subject: Subject) -> Result:
         return cut_off
     result = judge(subject, examine_gradient, trials, True)
     failure = result.failure
-    if failure and any(attempt(examine_values, subject, it) for it in trials):
-        # A gradient may be right for the values that it is the gradient of.
+    if failure and failure.cause in OF_GRADIENTS and spoilt(subject, trials):
         failure = replace(failure, cause=None)
         return replace(result, note="as the values are", failure=failure)
     return result
+
+
+def spoilt(subject: Subject, trials: Iterable[Trial]) -> bool:
+    """Whether values are wrong, of which a gradient may be right."""
+    return any(attempt(examine_values, subject, it) for it in trials)
 
 
 def differentiable(check: Callable[[Subject], Result]):
