@@ -129,7 +129,10 @@ def far_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def place(x: int, y: int, z: int) -> None:
         interpreter_builder.grid_idx = (FAR_PROGRAM + x, y, z)
 
-    monkeypatch.setattr(interpreter_builder, "set_grid_idx", place)
+    # On the class: undone on the instance, it would shadow the class for good.
+    monkeypatch.setattr(
+        type(interpreter_builder), "set_grid_idx", staticmethod(place)
+    )
 
 
 @dataclass
@@ -164,8 +167,12 @@ def accesses(monkeypatch: pytest.MonkeyPatch) -> list[Access]:
     ) -> Any:
         return store(pointers, value, note(pointers, mask), *rest)
 
-    monkeypatch.setattr(builder, "create_masked_load", spy_load)
-    monkeypatch.setattr(builder, "create_masked_store", spy_store)
+    monkeypatch.setattr(
+        type(builder), "create_masked_load", staticmethod(spy_load)
+    )
+    monkeypatch.setattr(
+        type(builder), "create_masked_store", staticmethod(spy_store)
+    )
     return noted
 
 
