@@ -129,7 +129,7 @@ def far_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def place(x: int, y: int, z: int) -> None:
         interpreter_builder.grid_idx = (FAR_PROGRAM + x, y, z)
 
-    # On the class: undone on the instance, it would shadow the class for good.
+    # Undone on the instance, it would shadow the class ever after.
     monkeypatch.setattr(
         type(interpreter_builder), "set_grid_idx", staticmethod(place)
     )
