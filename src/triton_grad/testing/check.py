@@ -12,7 +12,7 @@ from triton_grad.launch import FLOAT_DTYPES, is_interpreted
 from triton_grad.testing.arguments import TensorArgument, parse_argument
 from triton_grad.testing.checks import CHECK, CHECKS, sized
 from triton_grad.testing.isolation import run_each
-from triton_grad.testing.report import Report, Result, Verdict
+from triton_grad.testing.report import BAD, Report, Result, Verdict
 from triton_grad.testing.spelled import Spelled
 from triton_grad.testing.trials import (
     Subject,
@@ -43,7 +43,7 @@ class NamedCheck:
     subject: Subject
 
     def __call__(self, name: str) -> Result:
-        return replace(CHECK[name].run(self.subject), check=name)
+        return CHECK[name](self.subject)
 
 
 def check_op(
@@ -170,10 +170,7 @@ def run_all(
 
 def as_known(result: Result, reason: str | None) -> Result:
     """A failure that was announced is told as what it is."""
-    if reason is None or result.verdict not in (
-        Verdict.WRONG,
-        Verdict.CRASHES,
-    ):
+    if reason is None or result.verdict not in BAD:
         return result
     return replace(result, verdict=Verdict.KNOWN, note=reason)
 

@@ -13,7 +13,6 @@ from triton_grad.testing.arguments import (
 )
 from triton_grad.testing.causes import CAUSE
 from triton_grad.testing.diagnosis import (
-    BAD,
     Examine,
     attempt,
     failure_of,
@@ -40,9 +39,10 @@ from triton_grad.testing.examine import (
     examine_values,
     examine_written,
     oracle_gives,
+    oracle_gives_second_order,
     with_gradients,
 )
-from triton_grad.testing.report import Result, Verdict
+from triton_grad.testing.report import BAD, Failure, Result, Verdict
 from triton_grad.testing.trials import Subject, Trial
 
 # Around what kernels take for a block, and for a row.
@@ -52,6 +52,7 @@ ROW_COUNTS = (1, 2, 5, 33, 70)
 SMALL = 3
 LONG_ROW = 2500
 SPECIAL_COUNT = 12
+TAIL_COUNT = 2049
 # Causes that say something only where the values are right.
 OF_GRADIENTS = [
     CAUSE["no chain rule"],
@@ -60,7 +61,6 @@ OF_GRADIENTS = [
     CAUSE["constant factor"],
     CAUSE["term missing"],
 ]
-TAIL_COUNT = 2049
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Check:
     Attributes:
         name: What it is called in a report.
         sentence: What is tried.
-        run: The check; its result does not yet bear the name.
+        run: Makes it, where there is something to look at.
         asked: Whether it is run only where it is asked for.
         watched: Whether it looks at what kernels do on the interpreter.
     """
@@ -80,6 +80,24 @@ class Check:
     run: Callable[[Subject], Result]
     asked: bool = False
     watched: bool = False
+
+    def __call__(self, subject: Subject) -> Result:
+        """Check an op."""
+        why_not = nothing_to_watch(subject) if self.watched else ""
+        result = not_tried(why_not) if why_not else self.run(subject)
+        return replace(result, check=self.name)
+
+
+def nothing_to_watch(subject: Subject) -> str:
+    """Why the interpreter sees no kernel of the op; empty if it does."""
+    trial = Trial(sized(subject, SMALL), autotune="trials")
+    try:
+        call = with_gradients(subject, trial)
+    except Exception as error:  # told by the check of the values
+        return f"the interpreter cannot: {told(error)}"
+    if not call.seen.launches:
+        return "no Triton kernel ran on the interpreter"
+    return ""
 
 
 def sized(subject: Subject, *sizes: int) -> Mapping[str, int]:
@@ -192,7 +210,13 @@ def check_values(subject: Subject) -> Result:
     result = judge(subject, examine_values, trials, False)
     if result.verdict is Verdict.REFUSES:
         # What takes no float32 at all was called wrongly.
-        return Result("", Verdict.CRASHES, result.note)
+        failure = Failure(
+            call=f"float32, contiguous, of {len(trials)} sizes",
+            where="every call raises",
+            got=result.note,
+            expected="a result",
+        )
+        return Result("", Verdict.CRASHES, failure.where, failure)
     return result
 
 
@@ -318,23 +342,6 @@ def check_written(subject: Subject) -> Result:
     return judge(subject, examine_written, trials, True)
 
 
-def watched(check: Callable[[Subject], Result]):
-    """The check, where the op launches a kernel that the interpreter runs."""
-
-    def run(subject: Subject) -> Result:
-        trial = Trial(sized(subject, SMALL), autotune="trials")
-        try:
-            call = with_gradients(subject, trial)
-        except Exception as error:  # told by the check of the values
-            return not_tried(f"the interpreter cannot: {told(error)}")
-        if not call.seen.launches:
-            return not_tried("no Triton kernel ran on the interpreter")
-        return check(subject)
-
-    return run
-
-
-@watched
 def check_bounds(subject: Subject) -> Result:
     trials = [Trial(it) for it in sizes_of(subject)]
     result = judge(subject, examine_bounds, trials, True)
@@ -356,19 +363,16 @@ def check_untouched(subject: Subject) -> Result:
     return judge(subject, examine_untouched, trials, True)
 
 
-@watched
 def check_races(subject: Subject) -> Result:
     trials = [Trial(it) for it in sizes_of(subject)]
     return judge(subject, examine_races, trials, True)
 
 
-@watched
 def check_undefined(subject: Subject) -> Result:
     trials = [Trial(it, undefined="wild") for it in sizes_of(subject)]
     return judge(subject, examine_all, trials, True, examine_plain)
 
 
-@watched
 def check_autotune(subject: Subject) -> Result:
     sizes = sized(subject, 37)
     trial = Trial(sizes, autotune="trials")
@@ -377,7 +381,6 @@ def check_autotune(subject: Subject) -> Result:
     return judge(subject, examine_all, [trial], True, examine_plain)
 
 
-@watched
 def check_offsets(subject: Subject) -> Result:
     size = 4099 if subject.elementwise else LONG_ROW
     trials = [Trial(sized(subject, size)), Trial(shaped(subject))]
@@ -414,6 +417,8 @@ def check_saved(subject: Subject) -> Result:
 @differentiable
 def check_second_order(subject: Subject) -> Result:
     trial = Trial(sized(subject, 2, 3))
+    if not oracle_gives_second_order(subject, trial):
+        return not_tried("the oracle has no second gradient")
     result = judge(
         subject, examine_second_order, [trial], True, examine_plain
     )

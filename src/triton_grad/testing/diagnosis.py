@@ -11,7 +11,7 @@ import torch
 import triton
 
 from triton_grad.testing.causes import CAUSE, Cause
-from triton_grad.testing.report import Failure, Verdict
+from triton_grad.testing.report import BAD, Failure, Verdict
 from triton_grad.testing.trials import (
     Subject,
     Trial,
@@ -19,8 +19,6 @@ from triton_grad.testing.trials import (
     describe,
     make_arguments,
 )
-
-BAD = (Verdict.WRONG, Verdict.CRASHES)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,9 @@ class Verdict(StrEnum):
     NOT_TRIED = "not tried"
 
 
+# What fails a report.
+BAD = (Verdict.WRONG, Verdict.CRASHES)
+
 STYLES = {
     Verdict.RIGHT: "green",
     Verdict.WRONG: "bold red",
@@ -103,8 +106,7 @@ class Report:
     @property
     def failed(self) -> tuple[Result, ...]:
         """The results that say the op is wrong or crashes."""
-        bad = (Verdict.WRONG, Verdict.CRASHES)
-        return tuple(it for it in self.results if it.verdict in bad)
+        return tuple(it for it in self.results if it.verdict in BAD)
 
     @property
     def diagnosis(self) -> Cause | None:

@@ -288,23 +288,33 @@ def results_of(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 
 
 @contextmanager
-def instruments(trial: Trial) -> Iterator[tuple[Watch, Poison]]:
+def instruments(
+    trial: Trial, *, huge: bool = False
+) -> Iterator[tuple[Watch, Poison]]:
     """The interpreter watched, and fresh memory poisoned."""
-    with (
-        watch(undefined=trial.undefined, autotune=trial.autotune) as seen,
-        poisoned() as poison,
-    ):
+    watched = watch(
+        undefined=trial.undefined, autotune=trial.autotune, huge=huge
+    )
+    with watched as seen, poisoned() as poison:
         yield seen, poison
+
+
+@contextmanager
+def called(
+    subject: Subject, trial: Trial, *, huge: bool = False
+) -> Iterator[Call]:
+    """A call of the op; it is still watched, to be differentiated."""
+    args = make_arguments(subject, trial)
+    exact = [to_float64(it) for it in args]
+    announce(describe(subject, trial, args, backward=True))
+    with instruments(trial, huge=huge) as (seen, poison):
+        outputs = results_of(subject.op, args, subject.kwargs)
+        yield Call(args, exact, outputs, [], [], {}, seen, poison)
 
 
 def perform(subject: Subject, trial: Trial, backward: bool) -> Call:
     """Call the op, and differentiate it if that is asked for."""
-    args = make_arguments(subject, trial)
-    exact = [to_float64(it) for it in args]
-    announce(describe(subject, trial, args, backward))
-    with instruments(trial) as (seen, poison):
-        outputs = results_of(subject.op, args, subject.kwargs)
-        call = Call(args, exact, outputs, [], [], {}, seen, poison)
+    with called(subject, trial) as call:
         if backward:
             differentiate(call, trial)
     return call
@@ -393,16 +403,18 @@ class Oracle:
         )
         return list(found)
 
-    def in_dtype(self, dtype: torch.dtype) -> list[Tensor] | None:
-        """The same in the op's own dtype, if the oracle can compute in it."""
-        moved = [
-            it.to(dtype) if it.is_floating_point() else it
-            for it in self.inputs
-        ]
-        try:
-            return self(moved)
-        except Exception:  # An oracle need not know any dtype but float64.
-            return None
+
+def in_dtype(
+    compute: Callable[[Sequence[Tensor]], list[Tensor]],
+    inputs: Sequence[Tensor],
+    dtype: torch.dtype,
+) -> list[Tensor] | None:
+    """An oracle in the op's own dtype, if it can compute in that."""
+    moved = [it.to(dtype) if it.is_floating_point() else it for it in inputs]
+    try:
+        return compute(moved)
+    except Exception:  # An oracle need not know any dtype but float64.
+        return None
 
 
 def compare(
@@ -415,7 +427,8 @@ def compare(
     rounded_to = trial.dtype if backward else compute_dtype(trial.dtype)
     eps = torch.finfo(rounded_to).eps
     costs = rounding_cost(oracle, oracle.inputs, truths, eps)
-    of_pytorch = oracle.in_dtype(trial.dtype) or [None] * len(truths)
+    others = in_dtype(oracle, oracle.inputs, trial.dtype)
+    of_pytorch = others or [None] * len(truths)
     if backward:
         parts = [f"gradient of {subject.name(it)}" for it in oracle.wanted]
         actual = list(call.gradients.values())

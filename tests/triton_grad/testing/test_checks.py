@@ -1,0 +1,111 @@
+"""What a check must not accuse, and what it must not leave untold."""
+
+from typing import Any
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from triton_grad.device import DEVICE
+from triton_grad.testing.check import check_op
+from triton_grad.testing.report import Result, Verdict
+
+pytestmark = pytest.mark.skipif(
+    DEVICE != "cpu", reason="a kernel of this file is interpreted here"
+)
+
+
+@triton.jit
+def persistent_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    """A fixed number of programs, each of which goes on to later blocks."""
+    first = tl.program_id(0) * BLOCK
+    for start in range(0, n, 4 * BLOCK):
+        offsets = tl.cast(start, tl.int64) + first + tl.arange(0, BLOCK)
+        mask = offsets < n
+        x = tl.load(x_ptr + offsets, mask=mask)
+        tl.store(y_ptr + offsets, x * x, mask=mask)
+
+
+@triton.jit
+def growing_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    tl.store(y_ptr + offsets, x * x, mask=mask)
+
+
+def squared(kernel: Any, x: Tensor, programs: int | None) -> Tensor:
+    x = x.contiguous()
+    y = torch.empty_like(x)
+    grid = (programs or -(-x.numel() // 64),)
+    kernel[grid](x, y, x.numel(), BLOCK=64)
+    return y
+
+
+def persistent(x: Tensor) -> Tensor:
+    return squared(persistent_kernel, x, 4)
+
+
+def growing(x: Tensor) -> Tensor:
+    return squared(growing_kernel, x, None)
+
+
+def result_of(op: Any, oracle: Any, check: str, *inputs: Any) -> Result:
+    report = check_op(op, oracle, inputs or ("...",), checks=[check])
+    (result,) = report.results
+    return result
+
+
+def test_a_grid_that_does_not_grow_has_no_program_far_out() -> None:
+    assert result_of(persistent, torch.square, "offsets").verdict is (
+        Verdict.RIGHT
+    )
+    wrapped = result_of(growing, torch.square, "offsets")
+    assert wrapped.verdict is Verdict.WRONG
+    assert wrapped.note == "32-bit offset"
+
+
+def refuses_all(x: Tensor) -> Tensor:
+    raise ValueError("no tensor is good enough")
+
+
+def test_an_op_that_takes_nothing_is_told_with_its_words() -> None:
+    result = result_of(refuses_all, torch.square, "values")
+    assert result.verdict is Verdict.CRASHES
+    assert result.failure is not None
+    assert "no tensor is good enough" in result.failure.got
+
+
+class Once(torch.autograd.Function):
+    """A square that can be differentiated once."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return 2.0 * x * grad_output
+
+
+def test_an_oracle_without_a_second_gradient_is_no_fault_of_the_op() -> None:
+    result = result_of(torch.square, Once.apply, "second order")
+    assert result.verdict is Verdict.NOT_TRIED
+
+
+def test_once_differentiable_refuses_and_the_limit_is_told() -> None:
+    result = result_of(Once.apply, torch.square, "second order")
+    assert result.verdict is Verdict.REFUSES
+    assert "drops it without a word" in result.note
+
+
+def test_without_a_kernel_there_is_nothing_to_watch() -> None:
+    for check in ("bounds", "races", "undefined lanes", "offsets"):
+        result = result_of(torch.square, torch.square, check)
+        assert result.verdict is Verdict.NOT_TRIED
+        assert "no Triton kernel" in result.note
