@@ -74,6 +74,11 @@ def made(book: Book, page: str) -> Iterator[str]:
         yield proof.output
     for fence in fences_of(book, page, "kernel"):
         yield book.definition(" ".join(fence.body).split()).source
+    for fence in fences_of(book, page, "trap"):
+        trap = book.trap(fence.body[0].strip())
+        yield trap.source
+        yield trap.fields["Fix"]
+        yield book.section(fence.body[0].strip())[0].report
     for fence in fences_of(book, page, "mermaid"):
         yield "\n".join(fence.body)
 
@@ -82,12 +87,19 @@ def signatures() -> Iterator[str]:
     """How the library's functions and classes are called, as typed there."""
     for path in (ROOT / "src/triton_grad").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.FunctionDef):
+            if isinstance(node, ast.FunctionDef) and is_property(node):
+                kind = ast.unparse(node.returns or ast.Constant(None))
+                yield f"{node.name}: {kind}"
+            elif isinstance(node, ast.FunctionDef):
                 call = f"{node.name}({arguments(node)})"
                 kind = node.returns
                 yield f"{call}->{ast.unparse(kind)}" if kind else call
             if isinstance(node, ast.ClassDef):
                 yield f"{node.name}({', '.join(made_of(node))})"
+
+
+def is_property(function: ast.FunctionDef) -> bool:
+    return "property" in map(ast.unparse, function.decorator_list)
 
 
 def arguments(function: ast.FunctionDef) -> str:
@@ -104,8 +116,8 @@ def made_of(node: ast.ClassDef) -> Iterator[str]:
 
 
 def unspaced(code: str) -> str:
-    """Code without what a formatter may change."""
-    return re.sub(r"\s|,(?=\s*\))", "", code)
+    """Code without what a formatter, or a page that is narrow, may change."""
+    return re.sub(r"\s|,(?=\s*\))|\btorch\.", "", code).replace("'", '"')
 
 
 def strangers(text: str, known: set[str]) -> list[str]:
