@@ -28,7 +28,15 @@ ROOT = Path(__file__).parents[1]
 LIBRARY = "src/triton_grad"
 # Code and output on a page come from files and runs: no other language may
 # be typed. (A diagram that no run can make may.)
-LANGUAGES = {"snippet", "kernel", "standalone", "trap", "museum", "mermaid"}
+LANGUAGES = {
+    "snippet",
+    "kernel",
+    "standalone",
+    "trap",
+    "museum",
+    "plot",
+    "mermaid",
+}
 # What snippets/ holds besides the chapters.
 FOLDERS = ("reference", "traps", "check")
 COLUMNS = 78

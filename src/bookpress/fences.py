@@ -18,6 +18,7 @@ from bookpress.book import Book, Problem, UnprovenError
 from bookpress.definitions import wrong_lines
 from bookpress.digest import versions
 from bookpress.errors import PressError
+from bookpress.measurements import shown
 from bookpress.museum import (
     Section,
     Trap,
@@ -60,6 +61,7 @@ class Fences:
             "standalone": self._guarded(self._standalone),
             "trap": self._guarded(self._trap),
             "museum": self._guarded(self._museum),
+            "plot": self._guarded(self._plot),
         }
 
     def _guarded(self, formatter: Callable[..., Markup]):
@@ -266,6 +268,9 @@ class Fences:
             code=code,
             **{**options, "source": "", "result": ""},
         )
+
+    def _plot(self, *, code: str, **_: Any) -> Markup:
+        return Markup(shown(self._book.root, code))
 
     def _links(self, targets: dict[str, str]) -> str:
         """Links to served files, as a paragraph of HTML in Markdown."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from bookpress.errors import nearest
 from bookpress.sources import read_text
 
-LANGUAGES = ("snippet", "kernel", "standalone", "trap", "museum")
+LANGUAGES = ("snippet", "kernel", "standalone", "trap", "museum", "plot")
 # What markdown-exec and the highlighter understand in such a fence.
 OPTIONS = (
     "exec",
