@@ -6,39 +6,125 @@ is nearly flat in k = 1 / (1 + t/4), the variable of Abramowitz and Stegun's
 keeps the coefficients small and their sum from cancelling. From t = 0 it goes
 to where exp(-t²/2) is 0 in the dtype.
 
-Prints the coefficients and the largest relative error between.
+Where 16 bits are enough there is a shorter fit, in k itself.
+
+Prints the coefficients and the largest relative error between, and writes the
+error's curve to bench/fit_normal_tail.json.
 """
 
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import mpmath
-
-# dtype: (number of coefficients, the end of the fit)
-FITS = {"FLOAT32": (10, 15), "FLOAT64": (23, 39)}
+import numpy as np
 
 
-def ratio_over_k(v: Any) -> Any:
-    """R(t) / k, where 2k - 1 is v."""
-    k = (v + 1) / 2
-    t = 4 * (1 / k - 1)
-    return mpmath.ncdf(-t) * mpmath.exp(t * t / 2) / k
+@dataclass(frozen=True)
+class Form:
+    """What of R(t) is fitted as a polynomial, and in which variable.
+
+    Attributes:
+        slope: Makes k = 1 / (1 + slope t).
+        centred: Whether the variable is 2k - 1, not k.
+        exponent: R is fitted times 2**exponent.
+        half_at_zero: Whether float32 shall make exactly 1/2 of R(0).
+    """
+
+    slope: float
+    centred: bool
+    exponent: int
+    half_at_zero: bool
+
+    def variable(self, t: Any) -> Any:
+        k = 1 / (1 + self.slope * mpmath.mpf(t))
+        return 2 * k - 1 if self.centred else k
+
+    def fitted(self, v: Any) -> Any:
+        """R / k, scaled, where the variable is v."""
+        k = (v + 1) / 2 if self.centred else v
+        t = (1 / k - 1) / self.slope
+        ratio = mpmath.ncdf(-t) * mpmath.exp(t * t / 2) / k
+        return mpmath.ldexp(ratio, self.exponent)
 
 
-def fit(terms: int, end: int) -> tuple[list[float], float]:
+EXACT = Form(slope=0.25, centred=True, exponent=0, half_at_zero=False)
+ROUGH = Form(slope=0.3, centred=False, exponent=-24, half_at_zero=True)
+# name: (number of coefficients, the end of the fit, its form)
+FITS = {
+    "FLOAT32": (10, 15, EXACT),
+    "FLOAT64": (23, 39, EXACT),
+    "ROUGH": (8, 13.6, ROUGH),
+}
+
+
+def halved_at_zero(coefficients: list[float], half: float) -> list[float]:
+    """With another constant, so that their float32 sum is a given half.
+
+    At t = 0 the variable is 1: the polynomial is the sum, from the highest
+    power on.
+    """
+    total = np.float32(coefficients[0])
+    for coefficient in coefficients[1:-1]:
+        total = total + np.float32(coefficient)
+    return [*coefficients[:-1], float(np.float32(half) - total)]
+
+
+def fit(terms: int, end: float, form: Form) -> tuple[list[float], float]:
     """Coefficients, highest power first, and the largest relative error."""
     with mpmath.workdps(50):
-        low = 2 / (1 + mpmath.mpf(end) / 4) - 1
-        exact = mpmath.chebyfit(ratio_over_k, [low, 1], terms)
-        errors = [
-            abs(mpmath.polyval(exact, v) / ratio_over_k(v) - 1)
-            for v in mpmath.linspace(low, 1, 1000)
+        low = form.variable(end)
+        exact = mpmath.chebyfit(form.fitted, [low, 1], terms)
+        coefficients = [float(it) for it in exact]
+        if form.half_at_zero:
+            half = 2.0 ** (form.exponent - 1)
+            exact = coefficients = halved_at_zero(coefficients, half)
+        places = mpmath.linspace(low, 1, 1000)
+        errors = [abs(error_at(exact, form, v)) for v in places]
+    return coefficients, float(max(errors))
+
+
+def error_at(coefficients: list[Any], form: Form, v: Any) -> Any:
+    return mpmath.polyval(coefficients, v) / form.fitted(v) - 1
+
+
+def curve(coefficients: list[float], end: float, form: Form) -> list[Any]:
+    """Pairs of t and the relative error of these float64 coefficients."""
+    with mpmath.workdps(50):
+        return [
+            (
+                round(float(t), 3),
+                float(f"{float(error_at(coefficients, form, v)):.3g}"),
+            )
+            for t in mpmath.linspace(0, end, 240)
+            for v in [form.variable(t)]
         ]
-    return [float(it) for it in exact], float(max(errors))
 
 
-if __name__ == "__main__":
-    for name, (terms, end) in FITS.items():
-        coefficients, error = fit(terms, end)
+def main() -> None:
+    facts = {
+        "command": "python bench/fit_normal_tail.py",
+        "mpmath": version("mpmath"),
+    }
+    fits: dict[str, Any] = {}
+    for name, (terms, end, form) in FITS.items():
+        coefficients, error = fit(terms, end, form)
         print(f"TAIL_{name}, largest relative error {error:.1e}:")
         for coefficient in coefficients:
             print(f"    {coefficient!r},")
+        fits[name] = {
+            "terms": terms,
+            "end": end,
+            "error": f"{error:.1e}",
+            "curve": curve(coefficients, end, form),
+        }
+    report = json.dumps({"provenance": facts, "fits": fits})
+    # One point a line would be seven hundred lines.
+    path = Path(__file__).with_suffix(".json")
+    path.write_text(report.replace('"curve"', '\n"curve"') + "\n")
+
+
+if __name__ == "__main__":
+    main()
