@@ -200,6 +200,11 @@ def examine_cut_off(subject: Subject, trial: Trial) -> Finding | None:
     return None
 
 
+def examine_alone(subject: Subject, trial: Trial) -> Finding | None:
+    """The gradient of the only input that requires one."""
+    return examine_cut_off(subject, trial) or examine_gradient(subject, trial)
+
+
 def examine_written(subject: Subject, trial: Trial) -> Finding | None:
     """Whether all of what the op allocates is stored, and nothing beside."""
     call = with_gradients(subject, trial)
@@ -685,14 +690,19 @@ def oracle_gives(subject: Subject, trial: Trial, backward: bool) -> bool:
     """Whether the oracle has a result, or a gradient, here at all."""
     args = make_arguments(subject, trial)
     exact = [to_float64(it) for it in args]
-    wanted = subject.floats if backward else []
-    for place in wanted:
-        exact[place].requires_grad_()
+    wanted = [
+        exact[it]
+        for it in subject.floats
+        if backward and trial.only in (None, it)
+    ]
+    for it in wanted:
+        it.requires_grad_()
     try:
         outputs = results_of(subject.oracle, exact, subject.kwargs)
-        used = [it for it in outputs if it.requires_grad]
-        if backward:
-            torch.autograd.grad([it.sum() for it in used], exact[wanted[0]])
+        if not backward:
+            return True
+        sums = [it.sum() for it in outputs if it.requires_grad]
+        found = torch.autograd.grad(sums, wanted, allow_unused=True)
     except Exception:
         return False
-    return True
+    return any(it is not None for it in found)

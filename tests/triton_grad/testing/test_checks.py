@@ -109,3 +109,36 @@ def test_without_a_kernel_there_is_nothing_to_watch() -> None:
         result = result_of(torch.square, torch.square, check)
         assert result.verdict is Verdict.NOT_TRIED
         assert "no Triton kernel" in result.note
+
+
+def scaled(factor: Tensor, x: Tensor) -> Tensor:
+    return factor.detach() * x
+
+
+def scaled_without_gradient(factor: Tensor, x: Tensor) -> Tensor:
+    return (factor * x.detach()) * 1.0 + 0.0 * x
+
+
+def scaled_if_all_are_wanted(factor: Tensor, x: Tensor) -> Tensor:
+    return factor * x if factor.requires_grad else factor * x.detach()
+
+
+def test_an_input_that_is_a_constant_has_no_gradient_alone() -> None:
+    alone = result_of(scaled, scaled, "each input alone", "...", "...")
+    assert alone.verdict is Verdict.RIGHT
+    assert alone.note == "1 trial"
+
+
+def test_an_input_that_is_a_constant_hides_no_other() -> None:
+    result = result_of(
+        scaled_without_gradient, scaled, "gradient", "...", "..."
+    )
+    assert result.verdict is Verdict.WRONG
+
+
+def test_a_graph_that_one_input_alone_does_not_get_is_told() -> None:
+    result = result_of(
+        scaled_if_all_are_wanted, torch.mul, "each input alone", "...", "..."
+    )
+    assert result.verdict is Verdict.WRONG
+    assert result.note == "cut off the graph"
