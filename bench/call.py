@@ -1,6 +1,6 @@
 """What a call of an op costs, beside the bare launch and PyTorch's own op.
 
-On a GPU: the host's time per call at n = 1024, where the launch is all there
+On a GPU: the host's time per call at n = 2**12, where the launch is all there
 is. On the interpreter: the time per call at n = 10**6, and over the bare
 kernel's.
 Medians; the table is printed last, and written to $OUT if that is set.
@@ -32,7 +32,7 @@ from triton_grad.ops.gelu import (
 
 Call = Callable[[], object]
 ON_GPU = DEVICE == "cuda"
-N = 1024 if ON_GPU else 10**6
+N = 2**12 if ON_GPU else 10**6
 CALLS, ROUNDS = (200, 50) if ON_GPU else (1, 5)
 BLOCK = 1024
 
@@ -106,8 +106,19 @@ def medians(named: dict[str, Call]) -> dict[str, float]:
     }
 
 
+def host_times() -> dict[str, Any]:
+    """What a call of each way costs the host."""
+    return {
+        "n": N,
+        "microseconds": {
+            name: round(seconds * 1e6, 2)
+            for name, seconds in medians(calls()).items()
+        },
+    }
+
+
 def main() -> None:
-    measured = medians(calls())
+    times = host_times()
     report = {
         "device": torch.cuda.get_device_name()
         if ON_GPU
@@ -116,18 +127,17 @@ def main() -> None:
         "triton": triton.__version__,
         "python": platform.python_version(),
         "date": datetime.now(UTC).date().isoformat(),
-        "n": N,
-        "microseconds": {k: round(v * 1e6, 2) for k, v in measured.items()},
+        **times,
     }
     if "OUT" in os.environ:
         out = Path(os.environ["OUT"]) / "call.json"
         out.write_text(json.dumps(report, indent=2) + "\n")
     print({k: v for k, v in report.items() if k != "microseconds"})
     print(f"{'n = ' + str(N):38} {'us/call':>10} {'of bare':>8}")
-    for name, value in measured.items():
-        bare = measured.get(name.split(",")[0] + ", bare kernel")
+    for name, value in times["microseconds"].items():
+        bare = times["microseconds"].get(name.split(",")[0] + ", bare kernel")
         ratio = f"{value / bare:8.2f}" if bare else " " * 8
-        print(f"{name:38} {value * 1e6:10.2f} {ratio}")
+        print(f"{name:38} {value:10.2f} {ratio}")
 
 
 if __name__ == "__main__":
