@@ -52,13 +52,10 @@ MARKED_NANS = {
     torch.float32: (torch.int32, 0x7FC0DEAD),
     torch.float64: (torch.int64, 0x7FF80000DEADDEAD),
 }
-# By its lower bits it is told from a NaN that an op computes.
-MARKED_NANS = {
-    torch.float16: (torch.int16, 0x7EAD),
-    torch.bfloat16: (torch.int16, 0x7FED),
-    torch.float32: (torch.int32, 0x7FC0DEAD),
-    torch.float64: (torch.int64, 0x7FF80000DEADDEAD),
-}
+
+
+class PoisonError(RuntimeError):
+    """Memory cannot be filled: that is no fault of the op's."""
 
 
 @dataclass(frozen=True)
@@ -124,13 +121,14 @@ class Poison:
             tensor = maker(*args, **kwargs)
             if tensor.layout != torch.strided:
                 return tensor
-            with torch.no_grad():
-                if (
-                    tensor.device.type in FENCED_DEVICES
-                    and kwargs.get("out") is None
-                ):
-                    tensor = self.fenced(tensor)
-                spoil(tensor)
+            fenced = tensor.device.type in FENCED_DEVICES
+            try:
+                with torch.no_grad():
+                    if fenced and kwargs.get("out") is None:
+                        tensor = self.fenced(tensor)
+                    spoil(tensor)
+            except Exception as error:
+                raise PoisonError("memory cannot be filled") from error
             return tensor
 
         return make
@@ -151,7 +149,9 @@ class Poison:
             device=tensor.device,
         )
         # Exchanged, a slice becomes a tensor that knows nothing of the rest.
-        between = torch.from_dlpack(memory[FENCE_BYTES:-FENCE_BYTES])
+        # PyTorch exchanges memory of the current GPU only.
+        with torch.cuda.device_of(memory):
+            between = torch.from_dlpack(memory[FENCE_BYTES:-FENCE_BYTES])
         copy = torch.tensor([], dtype=tensor.dtype, device=tensor.device)
         copy.set_(between.untyped_storage(), 0, tensor.shape, tensor.stride())
         fence = Fence(memory, tuple(tensor.shape), tensor.dtype)

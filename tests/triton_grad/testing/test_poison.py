@@ -1,7 +1,8 @@
 """What comes uninitialized is filled, and is otherwise as it would be."""
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -207,6 +208,33 @@ def test_one_byte_is_enough() -> None:
     assert fences.overruns() == (Overrun((5,), "torch.float32", 1, 1),)
 
 
+@pytest.mark.usefixtures("fenced_cpu")
+def test_memory_is_exchanged_while_its_own_gpu_is_the_current_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """PyTorch exchanges no other's: here a stand-in refuses to."""
+    current: list[torch.device] = []
+    exchange = torch.from_dlpack
+
+    @contextmanager
+    def device_of(tensor: Tensor) -> Iterator[None]:
+        current.append(tensor.device)
+        yield
+        current.pop()
+
+    def from_dlpack(tensor: Tensor) -> Tensor:
+        if tensor.device not in current:
+            raise BufferError("Can't export tensors on a different device")
+        return exchange(tensor)
+
+    monkeypatch.setattr(torch.cuda, "device_of", device_of)
+    monkeypatch.setattr(torch, "from_dlpack", from_dlpack)
+    with poisoned() as fences:
+        torch.empty(5)
+    assert len(fences.fences) == 1
+    assert current == []
+
+
 def test_no_fences_where_the_watch_sees_it_all() -> None:
     with poisoned() as fences:
         tensor = torch.empty(5)
@@ -237,6 +265,21 @@ def test_fences_on_a_gpu() -> None:
         Overrun((1000,), "torch.float32", 1, 6),
         Overrun((1000,), "torch.float32", -2, -1),
     )
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(
+    DEVICE != "cuda" or torch.cuda.device_count() < 2,
+    reason="needs two GPUs",
+)
+def test_fences_on_a_gpu_that_is_not_the_current_one() -> None:
+    with poisoned() as fences:
+        x = torch.empty(1000, device="cuda:1")
+    assert x.device.index == 1
+    assert torch.cuda.current_device() == 0
+    assert x.isnan().all()
+    assert len(fences.fences) == 1
+    assert fences.overruns() == ()
 
 
 @pytest.mark.gpu
