@@ -467,8 +467,7 @@ def check_compile(subject: Subject) -> Result:
     # Inductor needs a compiler of C++ on a CPU.
     backend = "inductor" if DEVICE == "cuda" else "aot_eager"
     compiled = torch.compile(subject.op, backend=backend)
-    other = changed_op(subject, compiled)
-    return judge(other, examine_all, [Trial(shaped(subject))], True)
+    return judge_transformed(subject, compiled)
 
 
 def check_vmap(subject: Subject) -> Result:
@@ -485,14 +484,13 @@ def check_vmap(subject: Subject) -> Result:
             return results[1]
         return [it[1] for it in results]
 
-    other = changed_op(subject, mapped)
-    return judge(other, examine_all, [Trial(shaped(subject))], True)
+    return judge_transformed(subject, mapped)
 
 
-def changed_op(subject: Subject, op: Callable[..., object]) -> Subject:
-    return Subject(
-        op, subject.oracle, subject.arguments, subject.kwargs, subject.dtypes
-    )
+def judge_transformed(subject: Subject, op: Callable[..., object]) -> Result:
+    """Judge what one of PyTorch's transformations makes of the op."""
+    trial = Trial(shaped(subject), poison=False)
+    return judge(replace(subject, op=op), examine_all, [trial], True)
 
 
 CHECKS = (

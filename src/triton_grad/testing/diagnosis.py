@@ -20,6 +20,8 @@ from triton_grad.testing.trials import (
     make_arguments,
 )
 
+TORCH_COMPILE = ("torch._dynamo", "torch._inductor")
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -73,9 +75,11 @@ def told(error: BaseException) -> str:
 def refuses(error: BaseException) -> bool:
     """Whether an exception was raised to say what the op does not do.
 
-    That is one that a raise or an assert outside Triton and this checker
-    raises, or torch's word for what is not there.
+    That is one that a raise or an assert outside Triton, torch.compile and
+    this checker raises, or torch's word for what is not there.
     """
+    if type(error).__module__.startswith(TORCH_COMPILE):
+        return False
     if "not implemented for" in str(error) or isinstance(
         error, NotImplementedError
     ):

@@ -3,7 +3,7 @@
 import inspect
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -106,6 +106,8 @@ class Trial:
         autotune: Whether a kernel that is autotuned runs its "trials", or
             just its "first" configuration: `watch`.
         device: Where the tensors lie.
+        poison: Whether memory that the op gets uninitialized is filled; not
+            where PyTorch traces or wraps what the op does: `poisoned`.
     """
 
     sizes: Mapping[str, int]
@@ -118,6 +120,7 @@ class Trial:
     undefined: Literal["wild", "zero"] = "zero"
     autotune: Literal["trials", "first"] = "first"
     device: str = DEVICE
+    poison: bool = True
 
 
 class Sides(NamedTuple):
@@ -291,11 +294,12 @@ def results_of(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 def instruments(
     trial: Trial, *, huge: bool = False
 ) -> Iterator[tuple[Watch, Poison]]:
-    """The interpreter watched, and fresh memory poisoned."""
+    """The interpreter watched, and fresh memory poisoned, if it can be."""
     watched = watch(
         undefined=trial.undefined, autotune=trial.autotune, huge=huge
     )
-    with watched as seen, poisoned() as poison:
+    poisoning = poisoned() if trial.poison else nullcontext(Poison())
+    with watched as seen, poisoning as poison:
         yield seen, poison
 
 

@@ -9,6 +9,7 @@ import triton.language as tl
 from torch import Tensor
 
 from triton_grad.device import DEVICE
+from triton_grad.testing import poison
 from triton_grad.testing.check import check_op
 from triton_grad.testing.report import Result, Verdict
 
@@ -142,3 +143,44 @@ def test_a_graph_that_one_input_alone_does_not_get_is_told() -> None:
     )
     assert result.verdict is Verdict.WRONG
     assert result.note == "cut off the graph"
+
+
+def allocating(x: Tensor) -> Tensor:
+    y = torch.empty_like(x)
+    y.copy_(x)
+    return y * y
+
+
+def test_what_the_checkers_fences_raise_is_no_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def from_dlpack(tensor: Tensor) -> Tensor:
+        raise BufferError("Can't export tensors on a different device")
+
+    monkeypatch.setattr(poison, "FENCED_DEVICES", frozenset(("cpu",)))
+    monkeypatch.setattr(torch, "from_dlpack", from_dlpack)
+    result = result_of(allocating, torch.square, "empty tensors")
+    assert result.verdict is Verdict.RIGHT  # of nothing there is no fence
+    result = result_of(allocating, torch.square, "inputs untouched")
+    assert result.verdict is Verdict.CRASHES
+
+
+@pytest.mark.parametrize("check", ["compile", "vmap"])
+def test_under_a_transformation_nothing_is_poisoned(
+    check: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spoil(tensor: Tensor) -> None:
+        raise RuntimeError("it is poisoned")
+
+    monkeypatch.setattr(poison, "spoil", spoil)
+    result = result_of(allocating, torch.square, check)
+    assert result.verdict is Verdict.RIGHT
+
+
+def of_unlike_shapes(x: Tensor) -> Tensor:
+    return x + torch.ones(x.numel() + 2)
+
+
+def test_what_torch_compile_raises_is_no_refusal() -> None:
+    result = result_of(of_unlike_shapes, torch.square, "compile")
+    assert result.verdict is Verdict.CRASHES
