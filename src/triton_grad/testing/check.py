@@ -163,8 +163,10 @@ def run_all(
     for name, result in run_each(
         watched, run, timeout=timeout, on_start=progress, interpreted=True
     ).items():
-        note = f"{result.note}, on the interpreter"
-        found[name] = replace(result, note=note)
+        if result.verdict is not Verdict.NOT_TRIED:
+            note = f"{result.note}, on the interpreter"
+            result = replace(result, note=note)
+        found[name] = result
     return found
 
 
