@@ -1,5 +1,8 @@
 """Lanes that are no element, or two programs at one."""
 
+import pytest
+
+from triton_grad.device import DEVICE
 from triton_grad.testing.museum import Exhibit
 from triton_grad.testing.report import Report, Verdict
 from triton_grad.testing.tour import passes
@@ -8,6 +11,8 @@ FAMILY = "Reductions"
 
 
 def test_the_weak_test_passes_it(exhibit: Exhibit) -> None:
+    if DEVICE == "cuda" and exhibit.cause == "racy accumulation":
+        pytest.skip("programs that run at once do meet: it is no miss there")
     assert passes(exhibit)
 
 

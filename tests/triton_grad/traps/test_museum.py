@@ -106,6 +106,8 @@ def tune_without_gpu(
 def test_the_weak_test_passes_it(
     exhibit: Exhibit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if DEVICE == "cuda" and exhibit.cause == "racy accumulation":
+        pytest.skip("programs that run at once do meet: it is no miss there")
     function: Any = exhibit.op
     module = sys.modules[function.__self__.__module__]
     tune_without_gpu(module, monkeypatch)
