@@ -58,7 +58,8 @@ def clock(speed: Any, monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 
     monkeypatch.setattr(speed.Sets, "run", counted)
     monkeypatch.setattr(speed, "ROUNDS", 2)
-    monkeypatch.setattr(speed, "BATCH", 3e-6)
+    monkeypatch.setattr(speed, "BATCH", 1e-6)
+    monkeypatch.delitem(speed.DTYPES, "fp16")
     monkeypatch.setattr(speed, "MOST_SETS", 4)
     # Four rows of them are a matrix that the interpreter is done with soon.
     monkeypatch.setattr(speed, "BIAS_COLUMNS", 512)
@@ -94,7 +95,7 @@ def test_a_run_of_everything(speed: Any, clock: FakeClock) -> None:
         (case.name, way, dtype, n)
         for case in cases
         for way in case.ways
-        for dtype in ("fp32", "fp16", "bf16")
+        for dtype in ("fp32", "bf16")
         for n in SIZES
         if n >= 2**11 or not case.name.startswith("bias")
     }
