@@ -36,6 +36,8 @@ WAYS = {
     "compile": ("torch.compile", STYLES[3]),
     "teaching": ("chapter 16's kernel", STYLES[4]),
 }
+# A line each in the plots of launches.
+WARPS = (1, 2, 4, 8, 16)
 GPU = ("gpu", "driver", "torch", "triton", "commit", "date")
 
 
@@ -249,23 +251,24 @@ def host(data: Measurements) -> str:
 def autotune(data: Measurements, kernel: str, direction: str) -> str:
     """GB/s over the block size, a line for each number of warps."""
     panels = {}
+    ceiling = "copy" if direction == "forward" else "add"
     for dtype in DTYPES:
-        rows = data.rows(
-            kernel=kernel, direction=direction, dtype=dtype, n=LARGE
-        )
-        warps = sorted({row["num_warps"] for row in rows})
-        panels[dtype] = tuple(
-            Line(
-                f"{count} warp{'s' if count > 1 else ''}",
-                STYLES[place],
-                tuple(
-                    (data.value(row, "BLOCK"), data.value(row, "gb_per_s"))
-                    for row in sorted(rows, key=lambda row: row["BLOCK"])
-                    if row["num_warps"] == count
-                ),
+        wanted = {"kernel": kernel, "direction": direction}
+        rows = data.rows(**wanted, dtype=dtype, n=LARGE)
+        limit = data.at("figures", "ceilings", f"{ceiling} {dtype} {LARGE}")
+        blocks = sorted({row["BLOCK"] for row in rows})
+        ends = tuple((block, limit) for block in blocks)
+        lines = [Line(ceiling, STYLES[0], ends)]
+        for style, warps in zip(STYLES[1:], WARPS, strict=True):
+            some = [row for row in rows if row["num_warps"] == warps]
+            points = tuple(
+                (data.value(row, "BLOCK"), data.value(row, "gb_per_s"))
+                for row in sorted(some, key=lambda row: row["BLOCK"])
             )
-            for place, count in enumerate(warps, start=1)
-        )
+            if points:
+                name = f"{warps} warp{'s' if warps > 1 else ''}"
+                lines.append(Line(name, style, points))
+        panels[dtype] = tuple(lines)
     plot = Plot(
         f"autotune {kernel} {direction}",
         Scale("BLOCK", base=2),
@@ -283,13 +286,13 @@ def fit(data: Measurements) -> str:
     panels = {}
     for name, it in data.at("fits").items():
         curve = data.at("fits", name, "curve")
-        points = tuple((t, max(error, 1e-40)) for t, error in curve)
-        title = f"{name}: {it['terms']} coefficients"
+        points = tuple((t, max(abs(error), 1e-40)) for t, error in curve)
+        title = f"{name}, {it['terms']} coefficients"
         panels[title] = (Line("the fit", STYLES[1], points),)
     plot = Plot(
         "fit",
         Scale("t"),
-        Scale("relative error", base=10),
+        Scale("relative error", base=10, low=1e-19),
         panels,
         markers=False,
     )

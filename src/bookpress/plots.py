@@ -5,8 +5,10 @@ in their place afterwards, as CSS variables, so that one drawing is right in
 light and in dark. Each line has a dash and a marker of its own, too.
 """
 
+import itertools
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from io import StringIO
@@ -23,13 +25,14 @@ SETTINGS: dict[Any, Any] = {
     "path.simplify": False,
 }
 INK = "#000001"
-# How many panels stand side by side on a wide screen: their width, in the
-# drawing's own units, in which text is 10 high.
-WIDTHS = {1: 460.0, 2: 330.0, 3: 235.0}
-TEXT = 10.0
+# A panel's width in the drawing's own units, by how many of them stand side
+# by side on a wide screen: there, a unit is a pixel or so.
+WIDTHS = {1: 460.0, 2: 330.0, 3: 225.0}
+TEXT = 12.0
+LEFT, RIGHT, TOP, BOTTOM = 40.0, 6.0, 42.0, 40.0
 
 STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
-FONT = re.compile(r"font: ([\d.]+)px [^;\"]*")
+FONT = re.compile(r"font-family: [^;\"]*; ")
 POWER = re.compile(r">(\d+)\^(-?\d+)<")
 NAMES = re.compile(r'(\bid="|url\(#|href="#)')
 
@@ -116,52 +119,47 @@ class Plot:
         ]
         return (
             f'<figure class="plot" data-search-exclude data-panels="{count}">'
-            f'<ul class="plot-key">{self._key()}</ul>'
+            f"{self._key()}"
             f'<div class="plot-panels">{"".join(panels)}</div>'
             f"</figure>{origin}"
         )
 
     def _panel(self, title: str, lines: Iterable[Line], width: float) -> str:
-        figure, axes = _canvas(width, 0.5 * width + 70)
-        _frame(axes, width)
+        height = 0.45 * width + TOP + BOTTOM
+        figure, axes = _canvas(width, height)
+        _frame(axes, width, height)
         for line in lines:
             _trace(axes, line, self.markers)
-        self._scale_axes(axes)
-        axes.set_title(title, fontsize=TEXT, fontweight="bold", color=INK)
+        self._scale_axes(axes, lines)
+        # Upright, above its axis: read without turning the head.
+        _above(axes, 24, title, "bold")
+        _above(axes, 7, self.y.name, "normal")
         told = f"{title}: {self.y.name} over {self.x.name}. {_ends(lines)}"
         return _svg(figure, f"{self.name} {title}", told)
 
-    def _scale_axes(self, axes: Axes) -> None:
-        points = [
-            point
-            for lines in self.panels.values()
-            for line in lines
-            for point in line.points
-        ]
-        xs, ys = zip(*points, strict=True)
-        low, high = _limits(self.x, xs)
+    def _scale_axes(self, axes: Axes, lines: Iterable[Line]) -> None:
+        """Each panel has its own x, and all have the same y."""
+        everywhere = itertools.chain(*self.panels.values())
+        low, high = _limits(self.x, [x for x, _ in _points(lines)])
         axes.set_xlim(low, high)
         _ticks(axes, "x", self.x, low, high)
-        low, high = _limits(self.y, ys)
+        low, high = _limits(self.y, [y for _, y in _points(everywhere)])
         axes.set_ylim(low, high)
         _ticks(axes, "y", self.y, low, high)
-        small = {"fontsize": TEXT, "color": INK}
-        axes.set_xlabel(self.x.name, labelpad=2, **small)
-        # Upright, above its axis: read without turning the head.
-        axes.text(
-            0, 1.03, self.y.name, transform=axes.transAxes, ha="left", **small
-        )
+        axes.set_xlabel(self.x.name, labelpad=2, fontsize=TEXT, color=INK)
 
     def _key(self) -> str:
         found = {
             line.name: line.style
-            for lines in self.panels.values()
-            for line in lines
+            for line in itertools.chain(*self.panels.values())
         }
-        return "".join(
+        if len(found) == 1:
+            return ""
+        items = "".join(
             f"<li>{self._sample(name, style)}{escape(name)}</li>"
             for name, style in found.items()
         )
+        return f'<ul class="plot-key">{items}</ul>'
 
     def _sample(self, name: str, style: Style) -> str:
         figure, axes = _canvas(36, 10)
@@ -183,24 +181,36 @@ def _canvas(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _frame(axes: Axes, width: float) -> None:
+def _frame(axes: Axes, width: float, height: float) -> None:
     """Space for the labels, and no more lines than needed."""
-    height = 0.5 * width + 70
+    across, up = width - LEFT - RIGHT, height - TOP - BOTTOM
     axes.set_position(
-        (
-            36 / width,
-            34 / height,
-            (width - 44) / width,
-            (height - 70) / height,
-        )
+        (LEFT / width, BOTTOM / height, across / width, up / height)
     )
     for side, spine in axes.spines.items():
         spine.set_visible(side == "bottom")
         spine.set_color(INK)
-    axes.tick_params(colors=INK, labelsize=TEXT, length=3, pad=2)
-    axes.tick_params(axis="y", length=0)
+    axes.tick_params(colors=INK, labelsize=TEXT)
+    axes.tick_params(axis="x", length=3, pad=4)
+    axes.tick_params(axis="y", length=0, pad=3)
     axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.8)
-    axes.title.set_y(1.14)
+
+
+def _above(axes: Axes, units: float, text: str, weight: str) -> None:
+    axes.annotate(
+        text,
+        (0, 1),
+        (0, units),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        fontsize=TEXT,
+        fontweight=weight,
+        color=INK,
+    )
+
+
+def _points(lines: Iterable[Line]) -> Iterator[tuple[float, float]]:
+    return itertools.chain.from_iterable(line.points for line in lines)
 
 
 def _trace(
@@ -221,12 +231,18 @@ def _trace(
     )
 
 
-def _limits(scale: Scale, values: Iterable[float]) -> tuple[float, float]:
-    values = list(values)
-    low = min(values) if scale.low is None else scale.low
-    high = max(values) if scale.high is None else scale.high
-    if not scale.base and scale.high is None:
-        high += 0.05 * (high - low)
+def _limits(scale: Scale, values: list[float]) -> tuple[float, float]:
+    """The two ends, with space for a marker where none is given."""
+    low, high = min(values), max(values)
+    space = scale.base**0.3 if scale.base else 0.05 * (high - low)
+    if scale.low is not None:
+        low = scale.low
+    else:
+        low = low / space if scale.base else low - space
+    if scale.high is not None:
+        high = scale.high
+    else:
+        high = high * space if scale.base else high + space
     return low, high
 
 
@@ -238,13 +254,10 @@ def _ticks(
         axis.set_major_formatter(FuncFormatter(lambda it, _: _plain(it)))
         return
     getattr(axes, f"set_{which}scale")("log", base=scale.base)
-    powers = [
-        power
-        for power in range(-400, 400)
-        if 0.999 * low <= float(scale.base) ** power <= 1.001 * high
-    ]
-    step = 1 + (len(powers) - 1) // 7
-    shown = [scale.base**power for power in powers[::step]]
+    first, last = (math.log(it, scale.base) for it in (low, high))
+    powers = range(math.ceil(first - 1e-9), math.floor(last + 1e-9) + 1)
+    step = 1 + (len(powers) - 1) // 6
+    shown = [float(scale.base) ** power for power in powers[::step]]
     labels = dict(zip(shown, powers[::step], strict=True))
     axis.set_major_locator(FixedLocator(shown))
     axis.set_minor_locator(NullLocator())
@@ -276,7 +289,7 @@ def _svg(figure: Figure, name: str, told: str | None) -> str:
     box = re.search(r'viewBox="[^"]*"', head)
     assert box is not None
     # In a page a style would hold for all of it.
-    body = FONT.sub(r"font-size: \1px", STYLE.sub("", body))
+    body = FONT.sub("", STYLE.sub("", body))
     body = POWER.sub(_power, body)
     for style in STYLES:
         body = body.replace(style.placeholder(), f"var({style.colour})")
