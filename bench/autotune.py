@@ -71,12 +71,12 @@ LARGE, SMALL = 2**28, 2**20
 CHECKED = 2**20
 CALLS = 15
 # What triton.autotune is asked for.
-TUNED = [
-    ("library", "forward", "fp32", LARGE),
-    ("library", "forward", "bf16", LARGE),
-    ("library", "forward", "bf16", SMALL),
-    ("library", "forward", "bf16", SMALL),
-]
+TUNED = {
+    "large fp32": ("library", "forward", "fp32", LARGE),
+    "large bf16": ("library", "forward", "bf16", LARGE),
+    "small bf16": ("library", "forward", "bf16", SMALL),
+    "small bf16 again": ("library", "forward", "bf16", SMALL),
+}
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,9 @@ def instructions(binary: Any) -> dict[str, int]:
     return counts
 
 
-def instruction_figures() -> Figures:
-    """Instructions of an element, in the usual launch."""
+def instruction_figures(lanes_per_second: float) -> Figures:
+    """Instructions of an element, in the usual launch, and the GB/s that it
+    moves at most if one of them starts in each lane in each cycle."""
     block, warps = USUAL
     shown: Figures = {}
     for kernel, direction in KERNELS:
@@ -200,9 +201,14 @@ def instruction_figures() -> Figures:
             launch = Launch(kernel, direction, dtype, block, warps)
             counts = instructions(launch.compiled())
             each = launch.elements_in_a_thread
+            tensors = len(KERNELS[kernel, direction].arg_names) - 2
+            moved = tensors * DTYPES[dtype].itemsize
+            of_one = sum(counts.values()) / each
+            limit = lanes_per_second / of_one * moved / 1e9
             shown.setdefault(f"{kernel} {direction}", {})[dtype] = {
-                "all": round(sum(counts.values()) / each, 2),
+                "all": round(of_one, 2),
                 "special": round(counts.get("MUFU", 0) / each, 2),
+                "limit in GB/s": round(limit),
             }
     return shown
 
@@ -470,11 +476,14 @@ def measure(report: dict[str, Any], path: Path) -> None:
     properties = torch.cuda.get_device_properties(0)
     figures["multiprocessors"] = properties.multi_processor_count
     figures["cache bytes"] = properties.L2_cache_size
-    figures["autotune"] = []
-    for what in TUNED:
-        figures["autotune"].append(tuning(*what))
-        keep(f"autotune took {figures['autotune'][-1]['BLOCK']}")
-    figures["instructions"] = instruction_figures()
+    figures["autotune"] = {}
+    for name, what in TUNED.items():
+        figures["autotune"][name] = tuning(*what)
+        keep(f"autotune took {figures['autotune'][name]['BLOCK']}")
+    # Each of an SM's four schedulers starts a warp's instruction in a cycle.
+    cycles = 1e6 * figures["clock"]["now"]
+    lanes = properties.multi_processor_count * 4 * 32 * cycles
+    figures["instructions"] = instruction_figures(lanes)
     figures["stages change the code"] = stages_change_the_code()
     keep("instructions counted")
 
@@ -499,8 +508,8 @@ def main() -> int:
         measure(report, report_path("autotune"))
     print(report["provenance"])
     figures = report["figures"]
-    for made in figures["autotune"]:
-        print(made)
+    for name, made in figures["autotune"].items():
+        print(name, made)
     print(json.dumps(figures["instructions"]))
     print(f"clock {figures['clock']}, ceilings {figures['ceilings']}")
     print(*table(figures[f"n {LARGE}"]), sep="\n")
