@@ -3,6 +3,7 @@
 # /// script
 # [tool.bookpress]
 # varies = ["two configs"]
+# differs = "A GPU has a timer, and runs the kernel."
 # ///
 
 from typing import Any
@@ -30,6 +31,6 @@ def launch(blocks: list[int]) -> str:
 
 
 print("one config:", launch([128]))
-print("elements written:", y.isfinite().sum().item())
+print("one config, elements written:", y.isfinite().sum().item())
 print("two configs:", launch([128, 256]))
-print("elements written:", y.isfinite().sum().item())
+print("two configs, elements written:", y.isfinite().sum().item())

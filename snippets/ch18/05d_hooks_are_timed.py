@@ -3,6 +3,7 @@
 # /// script
 # [tool.bookpress]
 # devices = ["cuda"]
+# undisturbed = true
 # not-in-chapter-file = "It needs a GPU: the interpreter has no timer."
 # varies = [
 #     "plain, best and worst in microseconds",

@@ -3,6 +3,7 @@
 # /// script
 # [tool.bookpress]
 # fails = "wrong number"
+# undisturbed = {cuda = true}
 # ///
 
 from collections.abc import Callable
