@@ -272,9 +272,13 @@ def _plain(number: float) -> str:
 
 def _ends(lines: Iterable[Line]) -> str:
     """Where each line ends, for who cannot see it."""
-    ends = [f"{it.name} {it.points[-1][1]:.3g}" for it in lines]
-    at = next(iter(lines)).points[-1][0]
-    return f"At {at:g}: {', '.join(ends)}."
+    ends = [f"{it.name} {_spoken(it.points[-1][1])}" for it in lines]
+    at = _spoken(next(iter(lines)).points[-1][0])
+    return f"At {at}: {', '.join(ends)}."
+
+
+def _spoken(number: float) -> str:
+    return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 def _svg(figure: Figure, name: str, told: str | None) -> str:

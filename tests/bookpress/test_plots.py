@@ -57,7 +57,7 @@ def launch_rows() -> list[dict[str, Any]]:
             "n": 2**28,
             "BLOCK": block,
             "num_warps": warps,
-            "gb_per_s": 1000.0 * warps,
+            "gb_per_s": 1000.0 * warps + block,
         }
         for dtype in ("fp32", "fp16", "bf16")
         for block in (2048, 1024)
@@ -232,8 +232,8 @@ def test_each_line_stands_out_from_the_paper(scheme: int, style: Any) -> None:
 def test_a_speed_is_bytes_over_time(show: Callable[[str], str]) -> None:
     fp32, fp16, bf16 = labels(show("throughput speed.json gelu"))
     assert fp32 == (
-        "fp32: GB/s over elements. At 2.68435e+08: copy 4e+03, "
-        "triton_grad 3e+03, PyTorch 2e+03, chapter 16&#x27;s kernel 1e+03."
+        "fp32: GB/s over elements. At 268435456: copy 4000, "
+        "triton_grad 3000, PyTorch 2000, chapter 16&#x27;s kernel 1000."
     )
     assert fp16.startswith("fp16: ")
     assert bf16.startswith("bf16: ")
@@ -281,8 +281,8 @@ def test_launches_are_a_line_for_each_number_of_warps(
 ) -> None:
     html = show("autotune launches.json library forward")
     assert labels(html)[2] == (
-        "bf16: GB/s over BLOCK. At 2048: copy 4.4e+03, 1 warp 1e+03, "
-        "4 warps 4e+03."
+        "bf16: GB/s over BLOCK. At 2048: copy 4400, 1 warp 3048, "
+        "4 warps 6048."
     )
 
 
