@@ -70,6 +70,8 @@ USUAL = (1024, 4)
 LARGE, SMALL = 2**28, 2**20
 CHECKED = 2**20
 CALLS = 15
+# What moves as many tensors and computes next to nothing.
+CEILINGS = {2: "copy", 3: "add"}
 # What triton.autotune is asked for.
 TUNED = {
     "large fp32": ("library", "forward", "fp32", LARGE),
@@ -191,9 +193,12 @@ def instructions(binary: Any) -> dict[str, int]:
     return counts
 
 
-def instruction_figures(lanes_per_second: float) -> Figures:
-    """Instructions of an element, in the usual launch, and the GB/s that it
-    moves at most if one of them starts in each lane in each cycle."""
+def instruction_figures(lanes: float, ceilings: dict[str, float]) -> Figures:
+    """Instructions of an element, in the usual launch.
+
+    Of them can start as many a second as there are lanes. So many GB/s are
+    moved at most, and so many of them have time at the ceiling's speed.
+    """
     block, warps = USUAL
     shown: Figures = {}
     for kernel, direction in KERNELS:
@@ -204,11 +209,12 @@ def instruction_figures(lanes_per_second: float) -> Figures:
             tensors = len(KERNELS[kernel, direction].arg_names) - 2
             moved = tensors * DTYPES[dtype].itemsize
             of_one = sum(counts.values()) / each
-            limit = lanes_per_second / of_one * moved / 1e9
+            ceiling = ceilings[f"{CEILINGS[tensors]} {dtype} {LARGE}"]
             shown.setdefault(f"{kernel} {direction}", {})[dtype] = {
                 "all": round(of_one, 2),
                 "special": round(counts.get("MUFU", 0) / each, 2),
-                "limit in GB/s": round(limit),
+                "limit in GB/s": round(lanes / of_one * moved / 1e9),
+                "have time": round(lanes * moved / ceiling / 1e9, 1),
             }
     return shown
 
@@ -340,8 +346,8 @@ def sweep(
                     "occupancy": occupancy(binary.n_regs, launch.num_warps),
                 }
             )
-        name = "copy" if count == 2 else "add"
-        yield rows, f"{name} {dtype} {n}", round(highest, 1)
+        name = f"{CEILINGS[count]} {dtype} {n}"
+        yield rows, name, round(highest, 1)
 
 
 # ------------------------------------------------------- triton's own choice
@@ -483,7 +489,7 @@ def measure(report: dict[str, Any], path: Path) -> None:
     # Each of an SM's four schedulers starts a warp's instruction in a cycle.
     cycles = 1e6 * figures["clock"]["now"]
     lanes = properties.multi_processor_count * 4 * 32 * cycles
-    figures["instructions"] = instruction_figures(lanes)
+    figures["instructions"] = instruction_figures(lanes, figures["ceilings"])
     figures["stages change the code"] = stages_change_the_code()
     keep("instructions counted")
 
