@@ -4,6 +4,8 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 SNIPPETS ?=
+# Or cuda: the GPU of this machine.
+DEVICE ?= interpreter
 # Material's notice about MkDocs 2; which generator we use is decided.
 export NO_MKDOCS_2_WARNING = 1
 
@@ -13,11 +15,11 @@ export NO_MKDOCS_2_WARNING = 1
 help: ## What there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
-site: .venv/.book ## Build the book into site/, every output proven
-	$(BIN)/mkdocs build
+site: .venv/.book ## Build the book into site/, every output proven; DEVICE=cuda: on the GPU too
+	BOOKPRESS_DEVICE=$(DEVICE) $(BIN)/mkdocs build
 
 serve: .venv/.book ## Read the book at http://127.0.0.1:8000 while you write
-	$(BIN)/mkdocs serve --no-strict
+	BOOKPRESS_DEVICE=$(DEVICE) $(BIN)/mkdocs serve --no-strict
 
 test: .venv/.test lint ## Lint, types, and all tests
 	$(BIN)/pytest -n 2 --dist loadgroup
@@ -34,12 +36,12 @@ lint: .venv/.test
 	$(BIN)/pyright
 
 run: .venv/.book ## Run snippets as `make site` does: make run SNIPPETS=ch16
-	$(BIN)/python -m bookpress run $(SNIPPETS)
+	$(BIN)/python -m bookpress run --device $(DEVICE) $(SNIPPETS)
 
 accept: .venv/.book ## Record outputs that drifted: make accept SNIPPETS=ch16
 	$(BIN)/python -m bookpress accept $(SNIPPETS)
 
-record: ## Record outputs on this machine's GPU, with the python3 it has
+record: ## Record on this machine's GPU, with its python3; say what is stale then
 	PYTHONPATH=src python3 -m bookpress record $(SNIPPETS)
 
 bench-build: .venv/.book ## Time the build: cold, warm, one kernel touched

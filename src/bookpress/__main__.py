@@ -5,27 +5,32 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from bookpress.errors import PressError, nearest
 from bookpress.expected import merged, write_whole
 from bookpress.press import Press, Proof, cache_wanted
+from bookpress.recordings import Outdated, outdated
 from bookpress.snippet import (
+    DEVICES,
     Snippet,
     all_snippets,
     find_snippet,
-    on_cpu,
     plain_name,
+    running_on,
 )
 from bookpress.sources import read_text
 
-DEVICE = "interpreter"  # what is proven; a GPU's output is recorded
+ACCEPTED = "interpreter"  # a GPU's outputs are recorded, never accepted
 EXAMPLES = """
 examples:
   python -m bookpress run                        prove every snippet
   python -m bookpress run ch16/02_chain_rule_trap
+  python -m bookpress run --device cuda          prove them on a GPU
   python -m bookpress accept ch16                record a chapter's outputs
   python -m bookpress list --json | jq .
+  python -m bookpress list --stale               what is to be recorded again
   python -m bookpress standalone build/          write self-contained files
   python -m bookpress record                     on a machine with a GPU
 
@@ -101,9 +106,10 @@ class Progress:
 
 
 def run(arguments: argparse.Namespace, root: Path) -> int:
-    snippets = on_cpu(chosen(arguments.snippets, root))
+    snippets = running_on(arguments.device, chosen(arguments.snippets, root))
     press = Press(
         root,
+        arguments.device,
         use_cache=cache_wanted() and not arguments.no_cache,
         report=Progress(len(snippets)),
     )
@@ -121,8 +127,8 @@ def run(arguments: argparse.Namespace, root: Path) -> int:
 
 def accept(arguments: argparse.Namespace, root: Path) -> int:
     """Record the outputs of this run, of all that ran as it should."""
-    snippets = on_cpu(chosen(arguments.snippets, root))
-    press = Press(root, report=Progress(len(snippets)))
+    snippets = running_on(ACCEPTED, chosen(arguments.snippets, root))
+    press = Press(root, ACCEPTED, report=Progress(len(snippets)))
     proofs = press.prove(snippets)
     failed = 0
     for snippet in snippets:
@@ -138,7 +144,7 @@ def accept(arguments: argparse.Namespace, root: Path) -> int:
 
 def _record(snippet: Snippet, output: str) -> tuple[str, ...]:
     """Record an output; why it could not be."""
-    path = snippet.output_path(DEVICE)
+    path = snippet.output_path(ACCEPTED)
     try:
         old = read_text(path, snippet.root) if path.is_file() else ""
         write_whole(path, merged(old, output, snippet.settings()))
@@ -151,6 +157,8 @@ def _record(snippet: Snippet, output: str) -> tuple[str, ...]:
 def list_snippets(arguments: argparse.Namespace, root: Path) -> int:
     # Whoever reads may have enough: `list | head`.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if arguments.stale:
+        return list_outdated(arguments, root)
     rows = []
     for snippet in all_snippets(root):
         settings = snippet.settings()
@@ -178,6 +186,22 @@ def list_snippets(arguments: argparse.Namespace, root: Path) -> int:
     return 0
 
 
+def list_outdated(arguments: argparse.Namespace, root: Path) -> int:
+    rows = outdated(all_snippets(root))
+    if arguments.json:
+        print(json.dumps([asdict(row) for row in rows], indent=2))
+    else:
+        print_outdated(rows)
+    return 1 if rows else 0
+
+
+def print_outdated(rows: Sequence[Outdated]) -> None:
+    for row in rows:
+        made = f"commit {row.commit}, {row.date}"
+        what = "nothing recorded" if row.commit is None else made
+        print(f"{row.snippet:40} {row.device:12} {what}")
+
+
 def standalone(arguments: argparse.Namespace, root: Path) -> int:
     from bookpress.standalone import write_all
 
@@ -190,9 +214,13 @@ def standalone(arguments: argparse.Namespace, root: Path) -> int:
 def record(arguments: argparse.Namespace, root: Path) -> int:
     from bookpress.record import record_on_gpu
 
-    snippets = chosen(arguments.snippets, root)
+    snippets = running_on("cuda", chosen(arguments.snippets, root))
     progress = Progress(len(snippets))
-    return record_on_gpu(root, snippets, arguments.commit, progress)
+    code = record_on_gpu(root, snippets, arguments.commit, progress)
+    if rows := outdated(all_snippets(root)):
+        print("\nstale, or not recorded:")
+        print_outdated(rows)
+    return code
 
 
 def parser() -> argparse.ArgumentParser:
@@ -224,10 +252,22 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="run even what has run before with the same digest",
     )
+    sub.add_argument(
+        "--device",
+        choices=DEVICES,
+        default=DEVICES[0],
+        help="where to run them (default: %(default)s)",
+    )
     sub = command(accept, "accept", "record the outputs that drifted")
     names(sub)
     sub = command(list_snippets, "list", "list the snippets")
     sub.add_argument("--json", action="store_true", help="as JSON")
+    sub.add_argument(
+        "--stale",
+        action="store_true",
+        help="only what is not recorded, or for an earlier version of the "
+        "code; exit code 1 if there is any",
+    )
     sub = command(
         standalone, "standalone", "write the self-contained files of the book"
     )

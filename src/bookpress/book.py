@@ -8,7 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from bookpress.definitions import Module
+from bookpress.digest import versions
 from bookpress.errors import PressError, nearest
+from bookpress.hardware import slug
 from bookpress.museum import Section, Trap, read_sections, read_trap
 from bookpress.pages import (
     LANGUAGES,
@@ -18,13 +20,13 @@ from bookpress.pages import (
     wrong_fence,
 )
 from bookpress.press import Press, Proof, read_values, value_of
-from bookpress.record import Recording, recordings
+from bookpress.recordings import Recording, recordings, unexplained
 from bookpress.snippet import (
     Snippet,
     all_snippets,
     find_snippet,
-    on_cpu,
     plain_name,
+    running_on,
 )
 from bookpress.standalone import (
     UnwritableError,
@@ -74,17 +76,31 @@ class Book:
     Args:
         root: The project's folder.
         report: Called with every proof as it comes.
+        use_cache: Take a run with the same digest for this one.
+        device: "interpreter", or "cuda" to prove the snippets there too.
+
+    Raises:
+        PressError: the device, torch or triton is missing.
     """
 
     def __init__(
-        self, root: Path, report: Callable[[Proof], None], use_cache: bool
+        self,
+        root: Path,
+        report: Callable[[Proof], None],
+        use_cache: bool,
+        device: str = "interpreter",
     ) -> None:
         self.root = root.resolve()
         self.problems: list[Problem] = []
         self.standalone = self.root / ".bookpress" / "standalone"
         self.snippets = all_snippets(self.root)
         press = Press(self.root, use_cache=use_cache, report=report)
+        self._fresh: dict[str, Recording] = {}
+        if device == "cuda":
+            gpu = Press(self.root, "cuda", use_cache, report)
+            self._fresh = self._prove_on_gpu(gpu)
         self.proofs = self._prove_snippets(press)
+        self._refuse_unexplained()
         self.programs = self._prove_programs(press)
         self._refuse_wrong_fences()
 
@@ -93,11 +109,39 @@ class Book:
         return all_fences(self.root)
 
     def _prove_snippets(self, press: Press) -> dict[str, Proof]:
-        proofs = press.prove(on_cpu(self.snippets))
+        proofs = press.prove(running_on(press.device, self.snippets))
         for name, proof in proofs.items():
             for failure in proof.failures:
                 self._note_use(name, failure)
         return proofs
+
+    def _prove_on_gpu(self, press: Press) -> dict[str, Recording]:
+        """What the snippets print on this machine's GPU, as a recording."""
+        device = slug(press.hardware["gpu"])
+        facts = {**press.hardware, **versions()}
+        return {
+            name: Recording(
+                device,
+                {**facts, "exit code": str(proof.run.exit_code)},
+                proof.output,
+                stale=False,
+                fresh=True,
+            )
+            for name, proof in self._prove_snippets(press).items()
+            if proof.run and (proof.drifted or not proof.failures)
+        }
+
+    def _refuse_unexplained(self) -> None:
+        for snippet in self.snippets:
+            proof = self.proofs.get(snippet.name)
+            if proof is None or proof.failures:
+                continue  # it is noted, or has nothing to be compared with
+            try:
+                failures = unexplained(snippet)
+            except PressError as error:
+                failures = [str(error)]
+            for failure in failures:
+                self._note_use(snippet.name, failure)
 
     def _note_use(self, name: str, failure: str) -> None:
         """Note what is wrong with a snippet or a chapter where it is used."""
@@ -139,16 +183,20 @@ class Book:
         return find_snippet(name, self.snippets)
 
     def recordings(self, snippet: Snippet) -> list[Recording]:
-        return recordings(snippet)
+        """What GPUs print: what this build ran stands for its recording."""
+        found = {it.device: it for it in recordings(snippet)}
+        if fresh := self._fresh.get(snippet.name):
+            found[fresh.device] = fresh
+        return list(found.values())
 
     def recording(self, name: str, device: str) -> Recording:
-        """What was recorded of a snippet on a GPU.
+        """What a snippet prints on a GPU.
 
         Raises:
             PressError: there is no such snippet, or no recording.
         """
         snippet = self.snippet(name)
-        found = {r.device: r for r in recordings(snippet)}
+        found = {it.device: it for it in self.recordings(snippet)}
         if device not in found:
             raise PressError(
                 f"{snippet.relative}: nothing was recorded on {device!r}: "

@@ -5,14 +5,14 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from bookpress import landlock, worker
 from bookpress.errors import PressError
-from bookpress.snippet import SCRIPT_BLOCK
+from bookpress.snippet import SCRIPT_BLOCK, without_metadata
 from bookpress.sources import first_party_files, read_text
 
 # What these variables say can change what a kernel computes.
@@ -53,6 +53,7 @@ def environment(device: str) -> dict[str, str]:
     result.pop("TRITON_INTERPRET", None)
     if device == "interpreter":
         result["TRITON_INTERPRET"] = "1"
+        result["CUDA_VISIBLE_DEVICES"] = ""
     return result
 
 
@@ -85,18 +86,24 @@ def sources_digest(path: Path, root: Path) -> str:
     """Hash of a file and of every first-party file that it imports.
 
     A snippet's metadata does not count: it says what is expected, not what
-    is printed. Its lines do, since a traceback has their numbers.
+    is printed, and whoever writes it may have no GPU to record on again.
     """
-    return _hash_files(first_party_files(path, root), root)
+    files = first_party_files(path, root)
+    return _hash_files(files, root, without_metadata)
 
 
-def _hash_files(files: Iterable[Path], root: Path) -> str:
+def _blanked(source: str) -> str:
+    """Without metadata, whose lines stay: a traceback has their numbers."""
+    return SCRIPT_BLOCK.sub(lambda it: "\n" * it[0].count("\n"), source)
+
+
+def _hash_files(
+    files: Iterable[Path], root: Path, simplified: Callable[[str], str]
+) -> str:
     parts = []
     for file in files:
-        text = SCRIPT_BLOCK.sub(
-            lambda block: "\n" * block[0].count("\n"), read_text(file, root)
-        )
-        parts += [file.relative_to(root).as_posix(), text]
+        name = file.relative_to(root).as_posix()
+        parts += [name, simplified(read_text(file, root))]
     return _hash(*parts)
 
 
@@ -107,7 +114,12 @@ def _press_source() -> str:
 
 
 def run_digest(
-    path: Path, root: Path, device: str, timeout: float, alone: bool
+    path: Path,
+    root: Path,
+    device: str,
+    hardware: Mapping[str, str],
+    timeout: float,
+    alone: bool,
 ) -> str:
     """Key under which the run of a file is kept.
 
@@ -115,6 +127,7 @@ def run_digest(
         path: The file that is run, below root.
         root: The project.
         device: "interpreter" or "cuda".
+        hardware: What the device is, as far as an output depends on it.
         timeout: Seconds after which the run is ended.
         alone: The file can import nothing first-party.
     """
@@ -125,9 +138,10 @@ def run_digest(
         if name.startswith(MATTERS) or name in FIXED
     }
     return _hash(
-        _hash_files(files, root),
+        _hash_files(files, root, _blanked),
         json.dumps(versions()),
         device,
+        json.dumps(dict(hardware)),
         platform.machine(),
         json.dumps(setting, sort_keys=True),
         str(timeout),

@@ -71,18 +71,24 @@ def merged(want: str, got: str, settings: Settings) -> str:
     )
 
 
-def drift(want: str, got: str, settings: Settings) -> list[str]:
+def drift(
+    want: str,
+    got: str,
+    settings: Settings,
+    names: tuple[str, str] = ("recorded", "this run"),
+) -> list[str]:
     """What differs beyond tolerance, as the lines of a diff; empty if none.
 
     Args:
         want: The recorded output.
         got: The output of this run.
         settings: The tolerances.
+        names: What the two are called.
     """
     now = merged(want, got, settings)
     if now == want:
         return []
     lines = difflib.unified_diff(
-        want.splitlines(), now.splitlines(), "recorded", "this run", "", "", 2
+        want.splitlines(), now.splitlines(), *names, "", "", 2
     )
     return [line.rstrip("\n") for line in lines]

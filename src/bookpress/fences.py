@@ -28,7 +28,7 @@ from bookpress.museum import (
     weak_run,
 )
 from bookpress.press import Proof
-from bookpress.record import Recording
+from bookpress.recordings import Recording
 from bookpress.snippet import Snippet
 
 SIGNALS = {134: "SIGABRT", 139: "SIGSEGV"}
@@ -94,7 +94,8 @@ class Fences:
             text = self._book.value(snippet, label, spec, device)
             if device != "interpreter":
                 recording = self._book.recording(snippet, device)
-                origin += f", recorded on an {recording.facts['gpu']}"
+                how = "run" if recording.fresh else "recorded"
+                origin += f", {how} on an {recording.facts['gpu']}"
                 stale = recording.stale
         except UnprovenError as error:
             return _message(str(error))
@@ -155,8 +156,10 @@ class Fences:
             shown = _output(result, proof.output, self._origin(proof))
             tabs.append(("Interpreter", shown))
         for recording in recorded:
-            origin = _recorded_origin(recording)
+            origin = _gpu_origin(recording)
             shown = _output(result, recording.output, origin)
+            if proof and (reason := snippet.settings("cuda").differs):
+                shown += f"\n\n*Why it differs.* {prose(reason)}"
             tabs.append((recording.device.upper(), shown))
         if not tabs:
             raise PressError(
@@ -324,11 +327,16 @@ def _exit_code(code: int) -> str:
     return f"<strong>Exit code {code}{name}</strong> · "
 
 
-def _recorded_origin(recording: Recording) -> str:
+def _gpu_origin(recording: Recording) -> str:
     facts = recording.facts
-    told = [f"Recorded on an {facts['gpu']}", f"driver {facts['driver']}"]
+    if recording.fresh:
+        how, last = "Run from exactly these sources", ["this build"]
+    else:
+        how = "Recorded"
+        last = [f"commit {facts['commit']}", facts["date"]]
+    told = [f"{how} on an {facts['gpu']}", f"driver {facts['driver']}"]
     told += [f"{name} {facts[name]}" for name in ("torch", "triton")]
-    told += [f"commit {facts['commit']}", facts["date"]]
+    told += last
     stale = ""
     if recording.stale:
         stale = (

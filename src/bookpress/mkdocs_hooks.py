@@ -18,7 +18,7 @@ from bookpress.errors import PressError
 from bookpress.fences import Fences
 from bookpress.maths import render_maths
 from bookpress.pages import LANGUAGES
-from bookpress.press import Proof, cache_wanted
+from bookpress.press import Proof, cache_wanted, device_wanted
 
 MACRO_ERROR = re.compile(r"# _Macro \w+ Error_\n\n.*\n\n(?P<what>.*)")
 MACRO_LINE = re.compile(r'(?:^_Line |"<template>", line )(\d+)', re.MULTILINE)
@@ -64,7 +64,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_pre_build(config: MkDocsConfig) -> None:
     root = Path(config.config_file_path).parent
     try:
-        Build.book = Book(root, _report, cache_wanted())
+        device = device_wanted()
+        Build.book = Book(root, _report, cache_wanted(), device)
     except (PressError, ChildProcessError) as error:
         raise PluginError(str(error)) from error
     Build.fences = Fences(Build.book, _place, _link)

@@ -13,11 +13,15 @@ from pathlib import Path
 from bookpress.digest import environment, run_digest, versions
 from bookpress.errors import PressError, nearest
 from bookpress.expected import drift, label_of, masked, write_whole
-from bookpress.snippet import Settings, Snippet
+from bookpress.hardware import gpu_facts, slug
+from bookpress.recordings import nearest_recording
+from bookpress.snippet import DEVICES, Settings, Snippet
 from bookpress.sources import first_party_files, read_text
 from bookpress.worker import OUTPUT_LIMIT, Request, Run, Server
 
 SHOWN_LINES = 12
+# Each run has a context of its own on the GPU, of half a gigabyte.
+RUNS_ON_A_GPU = 8
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,20 @@ def processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def device_wanted() -> str:
+    """Where the snippets are proven: BOOKPRESS_DEVICE.
+
+    Raises:
+        PressError: it is no device.
+    """
+    value = os.environ.get("BOOKPRESS_DEVICE", "interpreter")
+    if value not in DEVICES:
+        raise PressError(
+            f"BOOKPRESS_DEVICE={value!r}: it takes {' or '.join(DEVICES)}"
+        )
+    return value
+
+
 def cache_wanted() -> bool:
     """Whether runs of before count: not with BOOKPRESS_CACHE=off.
 
@@ -113,6 +131,9 @@ class Press:
         device: "interpreter" or "cuda".
         use_cache: Take a run with the same digest for this one.
         report: Called with every proof as it comes.
+
+    Raises:
+        PressError: the device, torch or triton is missing.
     """
 
     def __init__(
@@ -126,6 +147,7 @@ class Press:
         versions()  # what is missing fails here, not for every file
         self.root = root.resolve()
         self.device = device
+        self.hardware = gpu_facts() if device == "cuda" else {}
         self.use_cache = use_cache
         self.report = report
         self._cache = self.root / ".bookpress" / "runs"
@@ -149,11 +171,14 @@ class Press:
             PressError: its metadata is not valid.
         """
         settings = snippet.settings(self.device)
+        name, recorded_as = snippet.relative, self.device
+        if self.hardware:
+            name, recorded_as = on_gpu(name), slug(self.hardware["gpu"])
 
         def compare(output: str) -> list[str]:
-            return compare_with_record(snippet, self.device, output)
+            return compare_with_record(snippet, recorded_as, output)
 
-        return Job(snippet.relative, snippet.path, settings, compare)
+        return Job(name, snippet.path, settings, compare)
 
     def run(self, jobs: Iterable[Job]) -> list[Proof]:
         """Prove jobs, several at a time; the proofs in the jobs' order."""
@@ -175,9 +200,13 @@ class Press:
         return [proofs[job.name] for job in jobs]
 
     def _digest(self, job: Job) -> str:
-        timeout = job.settings.timeout
         return run_digest(
-            job.path, self.root, self.device, timeout, job.alone
+            job.path,
+            self.root,
+            self.device,
+            self.hardware,
+            job.settings.timeout,
+            job.alone,
         )
 
     def _proven(self, job: Job, key: str, run: Run) -> Proof:
@@ -215,10 +244,23 @@ class Press:
     ) -> Iterator[tuple[Job, str, Run]]:
         if not waiting:
             return
+        width = processors()
+        if self.device == "cuda":
+            width = min(width, RUNS_ON_A_GPU)
+        single = [it for it in waiting if it[0].settings.undisturbed]
+        others = [it for it in waiting if not it[0].settings.undisturbed]
+        with _server(self.device) as server:
+            yield from self._run_on(server, others, width)
+            yield from self._run_on(server, single, 1)
+
+    def _run_on(
+        self, server: Server, waiting: list[tuple[Job, str]], width: int
+    ) -> Iterator[tuple[Job, str, Run]]:
+        """Run jobs, as many at a time as the width says."""
         queue = list(reversed(waiting))
-        with _server(self.device) as server, _sockets() as selector:
+        with _sockets() as selector:
             while queue or selector.get_map():
-                while queue and len(selector.get_map()) < processors():
+                while queue and len(selector.get_map()) < width:
                     job, key = queue.pop()
                     connection = server.start(self._request(job))
                     event = selectors.EVENT_READ
@@ -274,11 +316,31 @@ def _sockets() -> Iterator[selectors.DefaultSelector]:
                 key.fileobj.close()  # type: ignore[union-attr]
 
 
+def on_gpu(name: str) -> str:
+    return f"{name} on the GPU"
+
+
 def compare_with_record(
     snippet: Snippet, device: str, output: str
 ) -> list[str]:
-    """What is wrong with a snippet's output, with the way out."""
-    recorded = snippet.output_path(device)
+    """What is wrong with a snippet's output, with the way out.
+
+    Args:
+        snippet: Whose output it is.
+        device: "interpreter", or a GPU as a file's name has it. Of a GPU
+            on which nothing was recorded another one's output counts.
+        output: What it printed.
+    """
+    try:
+        if device == "interpreter":
+            return _compare_interpreted(snippet, output)
+        return _compare_on_gpu(snippet, device, output)
+    except PressError as error:
+        return [str(error)]
+
+
+def _compare_interpreted(snippet: Snippet, output: str) -> list[str]:
+    recorded = snippet.output_path("interpreter")
     where = recorded.relative_to(snippet.root)
     accept = f"make accept SNIPPETS={snippet.name}"
     if not recorded.is_file():
@@ -287,15 +349,36 @@ def compare_with_record(
             f"    Look at it: make run SNIPPETS={snippet.name}\n"
             f"    If it is right: {accept}"
         ]
-    try:
-        want = read_text(recorded, snippet.root)
-    except PressError as error:
-        return [str(error)]
-    lines = drift(want, output, snippet.settings(device))
+    want = read_text(recorded, snippet.root)
+    lines = drift(want, output, snippet.settings())
+    return _drifted(snippet.relative, str(where), lines, accept)
+
+
+def _compare_on_gpu(snippet: Snippet, device: str, output: str) -> list[str]:
+    name = on_gpu(snippet.relative)
+    accept = f"make record SNIPPETS={snippet.name}"
+    recorded = nearest_recording(snippet, device)
+    if recorded is None:
+        return [
+            f"{name}: no output of a GPU is recorded.\n"
+            f"    Look at it: make run DEVICE=cuda SNIPPETS={snippet.name}\n"
+            f"    If it is right: {accept}"
+        ]
+    path = snippet.output_path(recorded.device)
+    where = str(path.relative_to(snippet.root))
+    if recorded.stale:
+        where += ", recorded for an earlier version of the code"
+    lines = drift(recorded.output, output, snippet.settings("cuda"))
+    return _drifted(name, where, lines, accept)
+
+
+def _drifted(
+    name: str, where: str, lines: list[str], accept: str
+) -> list[str]:
     if not lines:
         return []
     return [
-        f"{snippet.relative}: the output is not the one in {where}:\n"
+        f"{name}: the output is not the one in {where}:\n"
         + indented(lines)
         + f"\n    If the new output is right: {accept}"
     ]

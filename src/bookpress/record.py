@@ -1,120 +1,22 @@
-"""Outputs recorded on a GPU: written there, read when the book is built.
+"""Record on a GPU what the snippets print, and say what has changed.
 
 Recording needs torch, triton and the standard library alone.
 """
 
 import datetime
-import subprocess
-import sys
+import difflib
+import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from bookpress.digest import sources_digest, versions
 from bookpress.errors import PressError
-from bookpress.expected import write_whole
+from bookpress.expected import label_of, write_whole
+from bookpress.hardware import ask, slug
 from bookpress.press import Job, Press, Proof
+from bookpress.recordings import recordings
 from bookpress.snippet import Snippet
-from bookpress.sources import read_text
-
-# In a process of its own: the press itself imports no torch.
-GPU_OR_NONE = """
-from torch import cuda
-print(cuda.get_device_name() if cuda.is_available() else "none")
-"""
-FACTS = {
-    "gpu",
-    "driver",
-    "torch",
-    "triton",
-    "commit",
-    "date",
-    "exit code",
-    "digest",
-}
-
-
-@dataclass(frozen=True)
-class Recording:
-    """An output that was recorded on a GPU.
-
-    Attributes:
-        device: The GPU as the file's name has it, such as "h200".
-        facts: On what it ran: gpu, driver, torch, triton, python, commit,
-            date, exit code, digest of the sources.
-        output: What the snippet printed.
-        stale: The sources are not the ones that were recorded.
-    """
-
-    device: str
-    facts: dict[str, str]
-    output: str
-    stale: bool
-
-
-def slug(gpu: str) -> str:
-    """The GPU's name for a file: "NVIDIA H200" becomes "h200"."""
-    return gpu.removeprefix("NVIDIA ").lower().replace(" ", "-")
-
-
-def recordings(snippet: Snippet) -> list[Recording]:
-    """What was recorded of a snippet on GPUs."""
-    found = []
-    paths = snippet.path.parent.glob(f"{snippet.path.stem}.*.out")
-    for path in sorted(paths):
-        device = path.name.split(".")[1]
-        if device != "interpreter":
-            found.append(_read(path, device, snippet))
-    return found
-
-
-def _read(path: Path, device: str, snippet: Snippet) -> Recording:
-    text = read_text(path, snippet.root)
-    head, end, output = text.partition("#\n")
-    lines = [line.removeprefix("# ") for line in head.splitlines()]
-    facts = {key: what for key, _, what in (x.partition(": ") for x in lines)}
-    if not end or not facts.keys() >= FACTS:
-        where = path.relative_to(snippet.root)
-        raise PressError(
-            f"{where}: no head that tells on what it was recorded (lines "
-            "`# key: value` and one `#`); record it again"
-        )
-    now = sources_digest(snippet.path, snippet.root)
-    return Recording(device, facts, output, facts["digest"] != now)
-
-
-def _ask(*command: str) -> str:
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise PressError(f"{' '.join(command)}: {error}") from None
-    return done.stdout.strip().splitlines()[0]
-
-
-def _gpu() -> str:
-    """The name of the GPU that torch uses: the snippets run on that one."""
-    name = _ask(sys.executable, "-P", "-c", GPU_OR_NONE)
-    if name == "none":
-        raise PressError(
-            f"torch finds no GPU here ({sys.executable}); outputs are "
-            "recorded on a machine with one"
-        )
-    return name
-
-
-def _facts(root: Path, commit: str | None) -> dict[str, str]:
-    found = versions()  # first: what is missing here is said best there
-    driver = ("nvidia-smi", "--format=csv,noheader")
-    return {
-        "gpu": _gpu(),
-        "driver": _ask(*driver, "--query-gpu=driver_version"),
-        **found,
-        "commit": commit
-        or _ask("git", "-C", str(root), "rev-parse", "--short", "HEAD"),
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-    }
 
 
 def record_on_gpu(
@@ -129,27 +31,70 @@ def record_on_gpu(
         0, or 1 if a snippet did not run as its metadata expects; nothing
         is recorded of that one.
     """
-    facts = _facts(root, commit)
-    chosen = [s for s in snippets if "cuda" in s.settings("cuda").devices]
+    begin = time.monotonic()
     press = Press(root, "cuda", use_cache=False, report=report)
-    proofs = press.run(_unjudged(press.job(s)) for s in chosen)
-    failures = 0
-    for snippet, proof in zip(chosen, proofs, strict=True):
+    facts = _facts(press, commit)
+    snippets = list(snippets)
+    proofs = press.run(_unjudged(press.job(it)) for it in snippets)
+    recorded = 0
+    for snippet, proof in zip(snippets, proofs, strict=True):
         if proof.run is None or proof.failures:
-            failures += 1
             print("\n".join(proof.failures))
             continue
-        own = {
-            "exit code": str(proof.run.exit_code),
-            "digest": sources_digest(snippet.path, root),
-        }
-        lines = [f"# {key}: {what}" for key, what in (facts | own).items()]
-        text = "\n".join([*lines, "#", proof.output])
-        write_whole(snippet.output_path(slug(facts["gpu"])), text)
-    print(f"recorded {len(proofs) - failures} of {len(proofs)} snippets")
-    return 1 if failures else 0
+        recorded += 1
+        if news := _record(snippet, proof, facts):
+            print(f"{snippet.relative}: {news}")
+    seconds = time.monotonic() - begin
+    print(f"recorded {recorded} of {len(proofs)} snippets in {seconds:.0f} s")
+    return 0 if recorded == len(proofs) else 1
+
+
+def _facts(press: Press, commit: str | None) -> dict[str, str]:
+    git = ("git", "-C", str(press.root), "rev-parse", "--short", "HEAD")
+    return {
+        **press.hardware,
+        **versions(),
+        "commit": commit or ask(*git),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+    }
 
 
 def _unjudged(job: Job) -> Job:
     """There is nothing to compare with: what comes is recorded."""
     return replace(job, compare=lambda output: [])
+
+
+def _record(snippet: Snippet, proof: Proof, facts: dict[str, str]) -> str:
+    """Write what a snippet printed; what is new in it."""
+    device = slug(facts["gpu"])
+    news = _news(snippet, device, proof.output)
+    own = {
+        "exit code": str(proof.run.exit_code if proof.run else 0),
+        "digest": sources_digest(snippet.path, snippet.root),
+    }
+    lines = [f"# {key}: {what}" for key, what in (facts | own).items()]
+    text = "\n".join([*lines, "#", proof.output])
+    write_whole(snippet.output_path(device), text)
+    return news
+
+
+def _news(snippet: Snippet, device: str, output: str) -> str:
+    """How an output differs from the one recorded before.
+
+    To the last digit: what knows tolerances is no part of a GPU's machine.
+    """
+    try:
+        before = {it.device: it.output for it in recordings(snippet)}
+    except PressError:
+        before = {}
+    if device not in before:
+        return "new"
+    varies = snippet.settings("cuda").varies
+
+    def compared(text: str) -> list[str]:
+        lines = text.splitlines()
+        return [x for x in lines if label_of(x) not in varies]
+
+    lines = difflib.ndiff(compared(before[device]), compared(output))
+    changed = [line for line in lines if line[0] in "-+"]
+    return "\n    ".join(["changed:", *changed]) if changed else ""

@@ -39,6 +39,8 @@ class Settings:
         loose: A relative tolerance of its own for a label.
         varies: Labels whose value is shown but not compared.
         fails: How the wrong kernel fails, for its badge.
+        differs: Why a GPU prints something else than the interpreter.
+        undisturbed: Whether nothing else may run beside it.
         not_in_chapter_file: Why the chapter's program leaves it out.
         self_contained: Whether a program with all that it uses is written.
     """
@@ -51,6 +53,8 @@ class Settings:
     loose: Mapping[str, float] = field(default_factory=dict)
     varies: tuple[str, ...] = ()
     fails: str | None = None
+    differs: str | None = None
+    undisturbed: bool = False
     not_in_chapter_file: str | None = None
     self_contained: bool = True
 
@@ -125,6 +129,8 @@ READERS = {
     "loose": _loose,
     "varies": _strings,
     "fails": _badge,
+    "differs": _reason,
+    "undisturbed": _flag,
     "not-in-chapter-file": _reason,
     "self-contained": _flag,
 }
@@ -163,11 +169,7 @@ class Snippet:
     @property
     def shown_source(self) -> str:
         """The source as a reader sees it: without the metadata block."""
-        shown = self.source
-        if block := SCRIPT_BLOCK.search(shown):
-            before, after = shown[: block.start()], shown[block.end() :]
-            shown = f"{before.rstrip()}\n\n{after.lstrip()}"
-        return LINT_REMARK.sub("", shown).strip()
+        return LINT_REMARK.sub("", without_metadata(self.source)).strip()
 
     def output_path(self, device: str) -> Path:
         """Where the output recorded on a device stands."""
@@ -229,14 +231,22 @@ class Snippet:
             )
 
 
-def on_cpu(snippets: Iterable[Snippet]) -> list[Snippet]:
-    """Those that run in the interpreter."""
-    return [snippet for snippet in snippets if _runs_on_cpu(snippet)]
+def without_metadata(source: str) -> str:
+    """A source without its PEP 723 block."""
+    if block := SCRIPT_BLOCK.search(source):
+        before, after = source[: block.start()], source[block.end() :]
+        return f"{before.rstrip()}\n\n{after.lstrip()}"
+    return source
 
 
-def _runs_on_cpu(snippet: Snippet) -> bool:
+def running_on(device: str, snippets: Iterable[Snippet]) -> list[Snippet]:
+    """Those that run on a device."""
+    return [snippet for snippet in snippets if _runs_on(device, snippet)]
+
+
+def _runs_on(device: str, snippet: Snippet) -> bool:
     try:
-        return "interpreter" in snippet.settings().devices
+        return device in snippet.settings(device).devices
     except PressError:
         return True  # proving it tells what is wrong with its metadata
 

@@ -44,6 +44,42 @@ def _empty_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+NVIDIA_SMI = """\
+#!/bin/sh
+case "$*" in
+  *--query-gpu=driver_version*) echo "570.1"; echo "570.1" ;;
+  *) echo "a GPU that torch may not use" ;;
+esac
+"""
+TORCH = """\
+class cuda:
+    is_available = staticmethod(lambda: bool({gpu!r}))
+    get_device_name = staticmethod(lambda: {gpu!r})
+"""
+
+
+@pytest.fixture
+def fake_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str | None], None]:
+    """Have a GPU of this name, or none: a program and a torch that say so.
+
+    What is run "on" it does without.
+    """
+    tool = tmp_path / "bin" / "nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text(NVIDIA_SMI)
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    path = os.environ["PYTHONPATH"]
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{path}")
+
+    def have(gpu: str | None) -> None:
+        (tmp_path / "torch.py").write_text(TORCH.format(gpu=gpu))
+
+    return have
+
+
 def write_files(root: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         path = root / name

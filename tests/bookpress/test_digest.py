@@ -31,7 +31,7 @@ def project(
 def key(project: Path) -> Callable[..., str]:
     def key(device: str = "interpreter", timeout: float = 60) -> str:
         path = project / "snippets/a.py"
-        return run_digest(path, project, device, timeout, alone=False)
+        return run_digest(path, project, device, {}, timeout, alone=False)
 
     return key
 
@@ -78,6 +78,30 @@ def test_what_is_expected_does_not_count_and_line_numbers_do(
     one = with_metadata("# [tool.bookpress]", "# rtol = 0.1")
     assert with_metadata("# [tool.bookpress]", "# atol = 0.2") == one
     assert with_metadata("# [tool.bookpress]") != one
+
+
+@pytest.mark.parametrize("lines", [0, 1, 3])
+def test_no_metadata_makes_a_recording_stale(
+    project: Path, lines: int
+) -> None:
+    path = project / "snippets/a.py"
+    path.write_text("'''A.'''\n\nfrom kernels.used import f\n")
+    before = sources_digest(path, project)
+    block = "\n".join(["# /// script", *["# # x"] * lines, "# # y", "# ///"])
+    code = f"'''A.'''\n\n{block}\n\nfrom kernels.used import f\n"
+    path.write_text(code)
+    assert sources_digest(path, project) == before
+    path.write_text(code + "f()\n")
+    assert sources_digest(path, project) != before
+
+
+def test_what_a_gpu_is_counts(project: Path) -> None:
+    def key(gpu: str) -> str:
+        path = project / "snippets/a.py"
+        return run_digest(path, project, "cuda", {"gpu": gpu}, 60.0, False)
+
+    assert key("NVIDIA H200") != key("NVIDIA H100")
+    assert key("NVIDIA H200") == key("NVIDIA H200")
 
 
 def test_moving_code_from_file_to_file_counts(project: Path) -> None:
@@ -177,3 +201,9 @@ def test_the_device_decides_on_the_interpreter(
     monkeypatch.setenv("TRITON_INTERPRET", "0")
     assert environment("interpreter")["TRITON_INTERPRET"] == "1"
     assert "TRITON_INTERPRET" not in environment("cuda")
+
+
+def test_the_interpreter_sees_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert environment("interpreter")["CUDA_VISIBLE_DEVICES"] == ""
+    assert environment("cuda")["CUDA_VISIBLE_DEVICES"] == "1"

@@ -5,8 +5,8 @@ the snippets do without.
 """
 
 import datetime
-import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,24 +16,13 @@ from pathlib import Path
 import pytest
 
 from bookpress.errors import PressError
-from bookpress.record import Recording, recordings, slug
+from bookpress.hardware import slug
+from bookpress.recordings import Recording, recordings
 from bookpress.snippet import Snippet
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 Write = Callable[[str, str], Path]
 
-NVIDIA_SMI = """\
-#!/bin/sh
-case "$*" in
-  *--query-gpu=driver_version*) echo "570.1"; echo "570.1" ;;
-  *) echo "a GPU that torch may not use" ;;
-esac
-"""
-TORCH = """\
-class cuda:
-    is_available = staticmethod(lambda: {available})
-    get_device_name = staticmethod(lambda: "NVIDIA H200")
-"""
 SOURCE = """\
 '''A.'''
 
@@ -55,17 +44,9 @@ os._exit(3)
 def project(
     root: Path,
     make_project: Callable[[Path, dict[str, str]], Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    fake_gpu: Callable[[str | None], None],
 ) -> Path:
-    tool = tmp_path / "bin" / "nvidia-smi"
-    tool.parent.mkdir()
-    tool.write_text(NVIDIA_SMI)
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
-    (tmp_path / "torch.py").write_text(TORCH.format(available=True))
-    path = os.environ["PYTHONPATH"]
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{path}")
+    fake_gpu("NVIDIA H200")
     return make_project(
         root,
         {
@@ -89,10 +70,10 @@ def test_what_it_ran_on_is_written_and_read(
     snippet: Snippet, command: Command
 ) -> None:
     done = command("bookpress", "record", "--commit", "abc1234")
-    assert (done.returncode, done.stdout) == (
-        0,
-        "recorded 1 of 1 snippets\n",
-    ), done.stderr
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "snippets/ch01/01_a.py: new"
+    assert re.fullmatch(r"recorded 1 of 1 snippets in \d+ s", lines[1])
     path = snippet.path.with_name("01_a.h200.out")
     assert path.read_text().startswith("# gpu: NVIDIA H200\n# driver: 570.1")
     (recording,) = recordings(snippet)
@@ -139,13 +120,40 @@ def test_it_is_stale_when_a_source_has_changed(
     assert recording.stale is stale
 
 
+def test_it_says_what_has_changed_and_what_is_still_stale(
+    project: Path, command: Command, write: Write
+) -> None:
+    write(
+        "snippets/ch01/03_b.py",
+        "# /// script\n# [tool.bookpress]\n# varies = ['t']\n# ///\n"
+        "import time\nprint(f'b: 1\\nt: {time.time_ns()}')\n",
+    )
+    for name in ("01_a", "02_cpu", "03_b"):
+        write(f"snippets/ch01/{name}.interpreter.out", "recorded\n")
+    record = ("bookpress", "record", "--commit", "abc1234")
+    command(*record)
+    same = command(*record).stdout.splitlines()
+    assert len(same) == 1, same
+    write("src/kernels/name.py", "NAME = 'yours'\n")
+    file = project / "snippets/ch01/03_b.py"
+    file.write_text(file.read_text() + "# changed\n")
+    lines = command(*record, "ch01/01_a").stdout.splitlines()
+    assert lines[:3] == [
+        "snippets/ch01/01_a.py: changed:",
+        "    - kernels: ours None",
+        "    + kernels: yours None",
+    ]
+    assert lines[4:6] == ["", "stale, or not recorded:"]
+    assert [line.split()[:2] for line in lines[6:]] == [["ch01/03_b", "h200"]]
+
+
 def test_nothing_is_recorded_of_a_snippet_that_fails(
     project: Path, snippet: Snippet, command: Command, write: Write
 ) -> None:
     write("snippets/ch01/03_raises.py", "raise ValueError('no GPU code')\n")
     done = command("bookpress", "record", "--commit", "abc1234")
     assert done.returncode == 1
-    assert "snippets/ch01/03_raises.py: exit code 1" in done.stdout
+    assert "snippets/ch01/03_raises.py on the GPU: exit code 1" in done.stdout
     assert "ValueError: no GPU code" in done.stdout
     assert "recorded 1 of 2 snippets" in done.stdout
     recorded = [path.name for path in project.rglob("*.h200.out")]
@@ -183,9 +191,9 @@ def test_without_a_driver_it_says_so(
 
 
 def test_a_torch_that_runs_on_the_cpu_records_nothing(
-    project: Path, command: Command, tmp_path: Path
+    project: Path, command: Command, fake_gpu: Callable[[str | None], None]
 ) -> None:
-    (tmp_path / "torch.py").write_text(TORCH.format(available=False))
+    fake_gpu(None)
     done = command("bookpress", "record", "--commit", "abc1234")
     assert done.returncode == 2
     assert done.stderr.startswith("error: torch finds no GPU here (")
