@@ -5,6 +5,10 @@
 # dependencies = ["torch", "triton", "numpy"]
 # [tool.bookpress]
 # atol = 5e-7
+# differs = """
+# Both refuse with the same ValueError. The interpreter wraps it into an
+# `InterpreterError`, the compiler into a `CompilationError`.
+# """
 # ///
 
 import torch

@@ -8,6 +8,12 @@
 # fails = "crash"
 # atol = 5e-7
 # not-in-chapter-file = "It ends the process that it runs in."
+# differs = """
+# On the CPU the example lays a forbidden page behind each tensor, and the
+# first access to it ends the process. On the GPU it forbids nothing: each
+# access past the end falls on memory that may be used, so the run goes on,
+# and nothing is reported.
+# """
 # ///
 
 import torch

@@ -7,6 +7,11 @@
 # exit-code = {interpreter = 139, cuda = 0}
 # fails = "crash"
 # not-in-chapter-file = "It ends the process that it runs in."
+# differs = """
+# On the CPU a forbidden page lies behind the one element, and the first
+# read past it ends the process. On the GPU nothing is forbidden: the kernel
+# reads whatever lies there, and the run goes on as if it were the gradient.
+# """
 # ///
 
 import torch

@@ -1,5 +1,15 @@
 """Every 16-bit number, loaded and widened: which ones change."""
 
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch", "triton", "numpy"]
+# [tool.bookpress]
+# differs = """
+# The interpreter of this version widens bf16's subnormal numbers wrongly,
+# each of them but 0. The GPU widens each number exactly.
+# """
+# ///
+
 import torch
 import triton
 import triton.language as tl
