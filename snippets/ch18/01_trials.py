@@ -8,7 +8,7 @@ import triton
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu_erf import gelu_forward_kernel
 
-CONFIGS = [triton.Config({"BLOCK": block}) for block in (64, 128, 256)]
+CHOICES = [triton.Config({"BLOCK": block}) for block in (64, 128, 256)]
 # Made up: what a trial of each config is said to take, in milliseconds.
 PRICES = iter([0.3, 0.1, 0.2])
 
@@ -35,7 +35,7 @@ n = 1000
 x = torch.randn(n).to(DEVICE)
 y = torch.empty_like(x)
 # What the decorator @triton.autotune(...) makes of a kernel.
-tuned = triton.autotune(CONFIGS, key=["n"], do_bench=timer)(
+tuned = triton.autotune(CHOICES, key=["n"], do_bench=timer)(
     gelu_forward_kernel
 )
 

@@ -13,7 +13,7 @@ import triton
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu_erf import gelu_forward_kernel
 
-CONFIGS = [triton.Config({"BLOCK": block}) for block in (64, 128, 256)]
+CHOICES = [triton.Config({"BLOCK": block}) for block in (64, 128, 256)]
 # Made up, in microseconds.
 PRICES = {64: 300, 128: 100, 256: 200}
 steps: list[str] = []
@@ -36,7 +36,7 @@ def grid(meta: dict[str, int]) -> tuple[int]:
 n = 1000
 x = torch.randn(n).to(DEVICE)
 y = torch.empty_like(x)
-tuned = triton.autotune(CONFIGS, key=["n"], do_bench=timer)(
+tuned = triton.autotune(CHOICES, key=["n"], do_bench=timer)(
     gelu_forward_kernel
 )
 print("flowchart TB")

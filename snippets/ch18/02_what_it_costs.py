@@ -27,7 +27,7 @@ from triton_grad.ops.gelu_erf import gelu_forward_kernel
 # An empty one, so that this is the first call that this machine has seen.
 os.environ["TRITON_CACHE_DIR"] = os.path.abspath("cache")
 
-CONFIGS = [
+CHOICES = [
     triton.Config({"BLOCK": block}, num_warps=warps)
     for block in (256, 512, 1024, 2048)
     for warps in (2, 4, 8)
@@ -38,7 +38,7 @@ y = torch.empty_like(x)
 
 
 def first_call() -> tuple[Any, float]:
-    tuned: Any = triton.autotune(CONFIGS, key=["n"])(gelu_forward_kernel)
+    tuned: Any = triton.autotune(CHOICES, key=["n"])(gelu_forward_kernel)
     return tuned, seconds_of_a_call(tuned)
 
 
@@ -53,7 +53,7 @@ _, cold = first_call()
 # Another tuner, which has tried nothing yet: but the kernel is compiled.
 tuned, trials = first_call()
 later = min(seconds_of_a_call(tuned) for _ in range(20))
-print("configs:", len(CONFIGS))
+print("configs:", len(CHOICES))
 print("first call, seconds:", round(cold, 2))
 print("of these, trials:", round(trials, 2))
 print("later call, microseconds:", round(later * 1e6, 1))

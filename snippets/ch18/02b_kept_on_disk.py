@@ -19,7 +19,7 @@ from triton_grad.device import DEVICE
 from triton_grad.ops.gelu_erf import gelu_forward_kernel
 
 os.environ["TRITON_CACHE_DIR"] = os.path.abspath("cache")
-CONFIGS = [triton.Config({"BLOCK": block}) for block in (256, 1024, 4096)]
+CHOICES = [triton.Config({"BLOCK": block}) for block in (256, 1024, 4096)]
 n = 2**24
 x = torch.randn(n).to(DEVICE)
 y = torch.empty_like(x)
@@ -35,7 +35,7 @@ def timer(run: Callable[[], None], quantiles: tuple[float, ...]) -> Any:
 def new_tuner() -> Any:
     """One that remembers nothing, as in a process that has just begun."""
     tuned: Any = triton.autotune(
-        CONFIGS, key=["n"], do_bench=timer, cache_results=True
+        CHOICES, key=["n"], do_bench=timer, cache_results=True
     )(gelu_forward_kernel)
     tuned[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n)
     return tuned

@@ -24,7 +24,7 @@ import triton
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu_erf import gelu_forward_kernel
 
-CONFIGS = [
+CHOICES = [
     triton.Config({"BLOCK": block}, num_warps=8)
     for block in (128, 512, 1024, 8192)
 ]
@@ -34,7 +34,7 @@ def tune(n: int) -> tuple[int, list[float]]:
     """What is chosen, and the configs' times in microseconds, rising."""
     x = torch.randn(n, device=DEVICE)
     y = torch.empty_like(x)
-    tuned: Any = triton.autotune(CONFIGS, key=["n"])(gelu_forward_kernel)
+    tuned: Any = triton.autotune(CHOICES, key=["n"])(gelu_forward_kernel)
     tuned[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n)
     times = sorted(1e3 * it[0] for it in tuned.configs_timings.values())
     return tuned.best_config.kwargs["BLOCK"], times

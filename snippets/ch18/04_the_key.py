@@ -9,7 +9,7 @@ import triton
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu_erf import gelu_forward_kernel
 
-CONFIGS = [triton.Config({"BLOCK": block}) for block in (128, 256)]
+CHOICES = [triton.Config({"BLOCK": block}) for block in (128, 256)]
 trials = 0
 
 
@@ -32,7 +32,7 @@ def launch(tuned: Any, n: int, dtype: torch.dtype = torch.float32) -> int:
 
 
 for key in ([], ["n"]):
-    tuned: Any = triton.autotune(CONFIGS, key=key, do_bench=timer)(
+    tuned: Any = triton.autotune(CHOICES, key=key, do_bench=timer)(
         gelu_forward_kernel
     )
     print(f"key {key}, first call:", launch(tuned, 1000))

@@ -24,7 +24,7 @@ from triton.testing import do_bench
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu_erf import gelu_forward_kernel
 
-CONFIGS = [
+CHOICES = [
     triton.Config({"BLOCK": block}, num_warps=warps)
     for block in (128, 1024)
     for warps in (1, 4, 16)
@@ -47,10 +47,10 @@ def microseconds(tuned: Any, arguments: tuple[Any, ...]) -> float:
 
 
 small, large = tensors(2**10), tensors(2**26)
-no_n: Any = triton.autotune(CONFIGS, key=[])(gelu_forward_kernel)
+no_n: Any = triton.autotune(CHOICES, key=[])(gelu_forward_kernel)
 launch(no_n, small)
 lost = microseconds(no_n, large)
-with_n: Any = triton.autotune(CONFIGS, key=["n"])(gelu_forward_kernel)
+with_n: Any = triton.autotune(CHOICES, key=["n"])(gelu_forward_kernel)
 best = microseconds(with_n, large)
 print("launch chosen at n = 2**10:", no_n.best_config)
 print("its microseconds at n = 2**26:", round(lost, 1))

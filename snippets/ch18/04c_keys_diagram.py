@@ -14,7 +14,7 @@ import triton
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu_erf import gelu_forward_kernel
 
-CONFIGS = [triton.Config({"BLOCK": block}) for block in (128, 256)]
+CHOICES = [triton.Config({"BLOCK": block}) for block in (128, 256)]
 CALLS = {
     "1000 × fp32": (1000, torch.float32),
     "1001 × fp32": (1001, torch.float32),
@@ -36,7 +36,7 @@ def launch(tuned: Any, n: int, dtype: torch.dtype) -> None:
 
 print("flowchart LR")
 for key in ([], ["n"]):
-    tuned: Any = triton.autotune(CONFIGS, key=key, do_bench=timer)(
+    tuned: Any = triton.autotune(CHOICES, key=key, do_bench=timer)(
         gelu_forward_kernel
     )
     first_of: dict[int, str] = {}

@@ -15,7 +15,7 @@ from triton_grad.device import DEVICE
 from triton_grad.ops.gelu_erf import gelu_forward_kernel
 from triton_grad.oracle import gelu_oracle
 
-CONFIGS = [triton.Config({"BLOCK": block}) for block in (128, 256)]
+CHOICES = [triton.Config({"BLOCK": block}) for block in (128, 256)]
 
 
 def timer(
@@ -29,7 +29,7 @@ def timer(
 def in_place(x: torch.Tensor, **options: Any) -> torch.Tensor:
     """gelu, written over a copy of x, by a tuner that is new."""
     tuned: Any = triton.autotune(
-        CONFIGS, key=["n"], do_bench=timer, **options
+        CHOICES, key=["n"], do_bench=timer, **options
     )(gelu_forward_kernel)
     y, n = x.clone(), x.numel()
     # x_ptr and y_ptr are one address.

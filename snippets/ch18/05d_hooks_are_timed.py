@@ -21,7 +21,7 @@ import triton
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu_erf import gelu_forward_kernel
 
-CONFIGS = [
+CHOICES = [
     triton.Config({"BLOCK": block}, num_warps=warps)
     for block, warps in ((128, 1), (128, 16), (1024, 4), (8192, 8))
 ]
@@ -33,7 +33,7 @@ for name, options in {
     "plain": {},
     "with restore_value": {"restore_value": ["y_ptr"]},
 }.items():
-    tuned: Any = triton.autotune(CONFIGS, key=["n"], **options)(
+    tuned: Any = triton.autotune(CHOICES, key=["n"], **options)(
         gelu_forward_kernel
     )
     tuned[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n)

@@ -16,7 +16,7 @@ from triton_grad.device import DEVICE
 from triton_grad.ops.gelu_erf import gelu_forward_kernel
 from triton_grad.oracle import gelu_oracle
 
-CONFIGS = [triton.Config({"BLOCK": block}) for block in (1024, 256)]
+CHOICES = [triton.Config({"BLOCK": block}) for block in (1024, 256)]
 n = 2**24 if DEVICE == "cuda" else 2**12
 prices = iter([4.0, 1.0])
 
@@ -31,7 +31,7 @@ def made_up(
 
 # On a GPU it is Triton's own timer that decides.
 timer = None if DEVICE == "cuda" else made_up
-tuned: Any = triton.autotune(CONFIGS, key=["n"], do_bench=timer)(
+tuned: Any = triton.autotune(CHOICES, key=["n"], do_bench=timer)(
     gelu_forward_kernel
 )
 x = torch.randn(n).to(DEVICE)
