@@ -52,6 +52,14 @@ def test_the_report_tells_of_the_kernels_own_coefficients(
         assert report[name]["curve"][-1][0] == end
 
 
+def test_the_report_tells_of_the_fit_as_it_is(
+    fitting: Any, report: dict[str, Any]
+) -> None:
+    for name, of in fitting.FITS.items():
+        _, error = fitting.fit(*of)
+        assert report[name]["error"] == f"{error:.1e}"
+
+
 def test_no_point_of_a_curve_is_above_the_largest_error(
     report: dict[str, Any],
 ) -> None:

@@ -71,6 +71,28 @@ for (const token of document.querySelectorAll("pre span:not(:has(span))")) {
   seen.add(kind)
 }
 """
+# What nobody can read in a plot: too small a text, or two in one place.
+UNREADABLE = """
+plots => plots.flatMap(plot => {
+  const found = []
+  const texts = [...plot.querySelectorAll("text")]
+  const boxes = texts.map(it => it.getBoundingClientRect())
+  boxes.forEach((box, i) => {
+    if (box.height < 9) found.push(`${texts[i].textContent}: too small`)
+    for (let j = 0; j < i; j++) {
+      const other = boxes[j]
+      const across = Math.min(box.right, other.right)
+        - Math.max(box.left, other.left)
+      const down = Math.min(box.bottom, other.bottom)
+        - Math.max(box.top, other.top)
+      // A line's height has air in it.
+      if (across > 1 && down > 0.45 * box.height)
+        found.push(`${texts[i].textContent} on ${texts[j].textContent}`)
+    }
+  })
+  return found
+})
+"""
 ALL_DRAWN = """
 () => !document.querySelector("pre.mermaid")
   && [...document.querySelectorAll("div.mermaid")]
@@ -218,6 +240,20 @@ def test_every_diagram_is_drawn(visit: Visit) -> None:
     )
     assert len(heights) == sources
     assert all(height > 20 for height in heights)
+
+
+@every_visit
+def test_every_plot_can_be_read(visit: Visit) -> None:
+    plots = visit.page.locator("figure.plot")
+    panels = plots.evaluate_all(
+        """plots => plots.map(it =>
+             [`${it.querySelectorAll("svg[role=img]").length}`,
+              it.dataset.panels])"""
+    )
+    assert len(panels) == visit.source.count('<figure class="plot"')
+    assert all(drawn == told for drawn, told in panels)
+    texts = plots.locator("svg[role=img]").evaluate_all(UNREADABLE)
+    assert texts == []
 
 
 @every_visit
