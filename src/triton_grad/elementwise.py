@@ -24,6 +24,7 @@ from torch.autograd.function import _SingleLevelFunction
 from torch.library import Library, custom_op, triton_op, wrap_triton
 from torch.nn import Parameter
 
+from triton_grad.direct import DirectLaunch
 from triton_grad.launch import (
     check_block,
     check_inputs,
@@ -127,9 +128,16 @@ class ElementwiseOp:
         package = kernel.fn.__module__.partition(".")[0]
         self.library = Library(re.sub(r"\W", "_", package), "FRAGMENT")
         self.library_op = self._define()
+        self.direct = (
+            None if is_interpreted(kernel) else DirectLaunch(name, kernel)
+        )
 
     def __call__(self, *inputs: Tensor, BLOCK: int = 1024) -> Tensor:
         """Compute, and record nothing for autograd: launch_elementwise."""
+        if self.direct is not None:
+            output = self.direct(inputs, BLOCK)
+            if output is not None:
+                return output
         if must_be_seen(inputs):
             check_inputs(self.name, inputs)
             check_vmap_is_on(self.name, inputs)
@@ -145,7 +153,9 @@ class ElementwiseOp:
         if torch.compiler.is_compiling():
             # Dynamo cannot trace a Function that has a jvp.
             return self.library_op(*inputs)
-        return function.apply(*inputs)
+        if torch._C._are_functorch_transforms_active() or is_recorded(inputs):
+            return function.apply(*inputs)
+        return self(*inputs)
 
     def differentiated_by(self, function: FunctionClass) -> FunctionClass:
         """Give the op that PyTorch sees the derivative of a Function."""
@@ -251,7 +261,9 @@ def is_recorded(inputs: tuple[Tensor, ...]) -> bool:
     return (
         torch.is_grad_enabled() and torch._C._any_requires_grad(*inputs)
     ) or (
-        torch._C._is_fwd_grad_enabled()
+        # Outside of forward mode, which is -1, no tensor has a tangent.
+        forward_ad._current_level >= 0
+        and torch._C._is_fwd_grad_enabled()
         and any(
             forward_ad.unpack_dual(tensor).tangent is not None
             for tensor in inputs

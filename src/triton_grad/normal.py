@@ -14,6 +14,10 @@ HALF_LOG2_E = tl.constexpr(0.7213475204444817)
 HALF_LOG2_E_HEAD = tl.constexpr(0.72265625)
 HALF_LOG2_E_REST = tl.constexpr(-0.0013087295555182963)
 
+# Beyond it, Φ(-|x|) and exp(-x²/2) are 0 in the dtype.
+FAR_FLOAT32 = tl.constexpr(16.0)
+FAR_FLOAT64 = tl.constexpr(40.0)
+
 # The last digit of so large a number is a sixteenth, or 1: adding it rounds
 # to that, and subtracting it again leaves what was rounded.
 ROUNDER_FLOAT32 = tl.constexpr(1.5 * 2.0**19)
@@ -65,6 +69,45 @@ TAIL_FLOAT64 = tl.constexpr(
 )
 
 
+# The tail over 2**24 exp(-t²/2), divided by k = 1 / (1 + 0.3 t), in powers of
+# k, highest first. At t = 0 float32 makes exactly one half of it.
+TAIL_ROUGH = tl.constexpr(
+    (
+        2.2365073153526473e-09,
+        -9.822216534669991e-09,
+        1.3065505423406484e-08,
+        -3.89048858935162e-09,
+        8.019482717217783e-09,
+        5.8503439735912075e-09,
+        7.213746993043537e-09,
+        7.1294401493560144e-09,
+    )
+)
+
+
+@triton.jit
+def bounded_below(x):
+    """x, or what it must not be less than: -inf, times Φ(-inf), were nan."""
+    # Not by tl.maximum, which would drop a nan.
+    far = FAR_FLOAT64 if x.dtype == tl.float64 else FAR_FLOAT32
+    return tl.where(x < -far, -far, x)
+
+
+@triton.jit
+def bounded_above(x):
+    """x, or the largest that gaussian and normal_tail are made for."""
+    far = FAR_FLOAT64 if x.dtype == tl.float64 else FAR_FLOAT32
+    return tl.where(x > far, far, x)
+
+
+@triton.jit
+def inverse(x):
+    """1 / x of a float32 x > 0, to some units in the last place."""
+    # A GPU divides in seven instructions, and has one for 1 / √x.
+    root = tl.rsqrt(x)
+    return root * root
+
+
 @triton.jit
 def polynomial(k, coefficients: tl.constexpr):
     """The polynomial of these coefficients, highest power first, at k."""
@@ -92,18 +135,18 @@ def exp2_of_minus(head, small):
 
 @triton.jit
 def gaussian(x):
-    """exp(-x²/2) without the digits that a rounded x² loses."""
-    t = tl.abs(x)
+    """exp(-x²/2) without the digits that a rounded x² loses.
+
+    For a bounded x: bounded_below, bounded_above.
+    """
     # Cody's split (1969): x² is z² and a rest, where z is |x| in whole
-    # sixteenths, so that z² is exact. Far out the result is 0; not by
-    # tl.minimum, which would drop a nan.
+    # sixteenths, so that z² is exact.
+    t = tl.abs(x)
     if x.dtype == tl.float64:
-        t = tl.where(t > 40.0, 40.0, t)
         z = (t + ROUNDER_FLOAT64) - ROUNDER_FLOAT64
         rest = (t - z) * (t + z)
         value = tl.exp(-0.5 * (z * z)) * tl.exp(-0.5 * rest)
     else:
-        t = tl.where(t > 16.0, 16.0, t)
         z = (t + ROUNDER_FLOAT32) - ROUNDER_FLOAT32
         rest = (t - z) * (t + z)
         small = z * z * HALF_LOG2_E_REST + rest * HALF_LOG2_E
@@ -115,24 +158,40 @@ def gaussian(x):
 def normal_tail(x, bell):
     """Φ(-|x|), the part of a normal distribution beyond |x|.
 
-    bell is gaussian(x), which a backward kernel needs a second time.
+    For a bounded x. bell is gaussian(x), which a backward kernel needs a
+    second time.
     """
-    k = 1.0 / (1.0 + 0.25 * tl.abs(x))
     if x.dtype == tl.float64:
+        k = 1.0 / (1.0 + 0.25 * tl.abs(x))
         ratio = k * polynomial(2.0 * k - 1.0, TAIL_FLOAT64)
     else:
+        scale = 1.0 + 0.25 * tl.abs(x)
+        k = inverse(scale)
+        # A step of Newton's makes up for what the root lost.
+        k += k * (1.0 - scale * k)
         ratio = k * polynomial(2.0 * k - 1.0, TAIL_FLOAT32)
     return ratio * bell
+
+
+@triton.jit
+def rough_gaussian(x):
+    """2**24 exp(-x²/2) of a float32 that has the digits of 16 bits."""
+    # x² is exact. Below 2**-126 a GPU's exp2 is 0: what is 2**24 times as
+    # large is 0 only where nothing is left of it in 16 bits.
+    return tl.exp2(x * x * -HALF_LOG2_E + 24.0)
+
+
+@triton.jit
+def rough_tail(x, bell):
+    """Φ(-|x|) to a few parts in ten million, as 16 bits need it.
+
+    bell is rough_gaussian(x).
+    """
+    k = inverse(1.0 + 0.3 * tl.abs(x))
+    return k * polynomial(k, TAIL_ROUGH) * bell
 
 
 @triton.jit
 def normal_cdf_from(tail, x):
     """Φ(x) from the tail beyond |x|: nothing cancels on either side of 0."""
     return tl.where(x < 0.0, tail, 1.0 - tail)
-
-
-@triton.jit
-def damped(x, weight):
-    """x times a weight that falls faster than x grows: never inf * 0."""
-    # Where nothing is left of the weight, any finite x < 0 will do.
-    return tl.where(weight == 0.0, -1.0, x) * weight

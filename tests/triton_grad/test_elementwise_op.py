@@ -150,8 +150,8 @@ def test_a_copy_of_a_kernel_is_another_op(
         copy = tmp_path / "copied" / file.relative_to(package)
         copy.parent.mkdir(parents=True, exist_ok=True)
         source = file.read_text().replace("from triton_grad", "from copied")
-        wrong = source.replace("damped(x, cdf)", "100.0 * damped(x, cdf)")
-        copy.write_text(wrong)
+        right, wrong = "y_ptr + offsets, y,", "y_ptr + offsets, 100.0 * y,"
+        copy.write_text(source.replace(right, wrong))
     result = run_python(
         f"""
 import sys
@@ -303,7 +303,7 @@ def test_the_launch_is_guarded_by_the_outputs_device(
 
     class Kernel:
         def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
-            return lambda *_, BLOCK: events.append((grid, BLOCK))
+            return lambda *_, BLOCK, num_warps: events.append((grid, BLOCK))
 
     monkeypatch.setattr(torch.cuda, "device_of", device_of)
     kernel: Any = Kernel()

@@ -25,13 +25,47 @@ from triton_grad.elementwise import (
     ElementwiseOp,
 )
 from triton_grad.normal import (
-    damped,
+    bounded_above,
+    bounded_below,
     gaussian,
     normal_cdf_from,
     normal_tail,
+    rough_gaussian,
+    rough_tail,
 )
 from triton_grad.ops.gelu_erf import INV_SQRT_2PI
 from triton_grad.precision import upcast
+
+# For the 2**24 times too large bell of 16 bits.
+ROUGH_INV_SQRT_2PI = tl.constexpr(0.3989422804014327 * 2.0**-24)
+
+
+@triton.jit
+def gelu_value(x, storage: tl.constexpr):
+    """x Φ(x) of an upcast x, with the digits that storage can hold."""
+    x = bounded_below(x)
+    if storage.primitive_bitwidth == 16:
+        tail = rough_tail(x, rough_gaussian(x))
+    else:
+        z = bounded_above(x)
+        tail = normal_tail(z, gaussian(z))
+    return x * normal_cdf_from(tail, x)
+
+
+@triton.jit
+def gelu_slope(x, storage: tl.constexpr):
+    """Φ(x) + x φ(x) of an upcast x, with the digits that storage can hold."""
+    x = bounded_above(bounded_below(x))
+    # In this order: the interpreter makes no tensor of constexpr * tensor.
+    if storage.primitive_bitwidth == 16:
+        bell = rough_gaussian(x)
+        tail = rough_tail(x, bell)
+        pdf_times_x = x * ROUGH_INV_SQRT_2PI * bell
+    else:
+        bell = gaussian(x)
+        tail = normal_tail(x, bell)
+        pdf_times_x = x * (bell * INV_SQRT_2PI)
+    return normal_cdf_from(tail, x) + pdf_times_x
 
 
 @triton.jit
@@ -40,8 +74,8 @@ def accurate_gelu_forward_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = upcast(tl.load(x_ptr + offsets, mask=mask))
-    cdf = normal_cdf_from(normal_tail(x, gaussian(x)), x)
-    tl.store(y_ptr + offsets, damped(x, cdf), mask=mask)
+    y = gelu_value(x, y_ptr.dtype.element_ty)
+    tl.store(y_ptr + offsets, y, mask=mask)
 
 
 @triton.jit
@@ -53,11 +87,7 @@ def accurate_gelu_backward_kernel(
     mask = offsets < n
     grad_out = upcast(tl.load(grad_out_ptr + offsets, mask=mask))
     x = upcast(tl.load(x_ptr + offsets, mask=mask))
-    bell = gaussian(x)
-    cdf = normal_cdf_from(normal_tail(x, bell), x)
-    # In this order: the interpreter makes no tensor of constexpr * tensor.
-    pdf = bell * INV_SQRT_2PI
-    grad_in = grad_out * (cdf + damped(x, pdf))
+    grad_in = grad_out * gelu_slope(x, grad_in_ptr.dtype.element_ty)
     tl.store(grad_in_ptr + offsets, grad_in, mask=mask)
 
 
