@@ -9,9 +9,6 @@ for dtype in (torch.float32, torch.bfloat16):
     name = str(dtype).removeprefix("torch.")
     for block in (512, 1024, 2048):
         warps = warps_of(x, block)
-        threads = 32 * warps
         print(f"{name}, BLOCK {block}, warps:", warps)
-        print(
-            f"{name}, BLOCK {block}, bytes of a thread:",
-            block * x.element_size() // threads,
-        )
+        each = block // (32 * warps)
+        print(f"{name}, BLOCK {block}, elements of a thread:", each)
