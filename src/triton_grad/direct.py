@@ -17,8 +17,8 @@ from triton import knobs
 
 from triton_grad.launch import check_block, check_inputs, warps_of
 
-# Triton compiles a kernel apart for addresses and for an n that this divides.
-ALIGNMENT = 16
+# Triton compiles apart for addresses, and for an n, that this divides.
+SPECIALIZED = 16
 
 
 class DirectLaunch:
@@ -49,7 +49,7 @@ class DirectLaunch:
         # goes to the current GPU.
         if not 1 < n < 2**31 or device != torch._C._cuda_getDevice():
             return None
-        key = dtype, device, BLOCK, n % ALIGNMENT == 0
+        key = dtype, device, BLOCK, n % SPECIALIZED == 0
         binary = self.binaries.get(key)
         if binary is None:
             return self._first(key, inputs, BLOCK)
@@ -96,7 +96,7 @@ def is_plain(tensor: Tensor) -> bool:
         # No wrapper, no sparse or meta tensor, no conjugate or negated view.
         and torch._C._dispatch_keys(tensor).raw_repr() in plain_keys()
         and tensor.is_contiguous()
-        and tensor.data_ptr() % ALIGNMENT == 0
+        and tensor.data_ptr() % SPECIALIZED == 0
     )
 
 

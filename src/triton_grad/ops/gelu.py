@@ -47,7 +47,7 @@ def gelu_value(x, storage: tl.constexpr):
     if storage.primitive_bitwidth == 16:
         tail = rough_tail(x, rough_gaussian(x))
     else:
-        z = bounded_above(x)
+        z = bounded_above(tl.abs(x))
         tail = normal_tail(z, gaussian(z))
     return x * normal_cdf_from(tail, x)
 
