@@ -47,7 +47,7 @@ def report() -> dict[str, Any]:
     [
         (32, 4, 1.0),  # 2048 threads of 32
         (33, 4, 0.75),  # 40 of them are given: 12 warps in a quarter
-        (64, 1, 0.5),  # 32 programs at most
+        (16, 1, 0.5),  # 32 programs at most
         (255, 1, 0.125),  # 2 warps in a quarter
         (40, 16, 0.75),
         (16, 16, 1.0),
