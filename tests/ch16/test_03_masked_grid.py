@@ -27,7 +27,7 @@ class Recorder:
         self.grid = grid
         return self.launched
 
-    def launched(self, *arguments: Any, BLOCK: int) -> None:
+    def launched(self, *arguments: Any, BLOCK: int, **_: int) -> None:
         self.n, self.block = arguments[-1], BLOCK
 
 

@@ -1,13 +1,12 @@
 """TritonGELU runs a kernel each way, and both ways are true."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from triton_grad import elementwise
+from triton_grad.elementwise import ElementwiseOp
 from triton_grad.ops.gelu import TritonGELU, gelu
 from triton_grad.oracle import gelu_backward_oracle, gelu_oracle
 
@@ -32,13 +31,13 @@ def test_one_launch_each_way(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launched: list[str] = []
-    launch = elementwise.launch_elementwise
+    call = ElementwiseOp.__call__
 
-    def recorded(op: str, *arguments: Any, **options: Any) -> Tensor:
-        launched.append(op)
-        return launch(op, *arguments, **options)
+    def recorded(op: ElementwiseOp, *inputs: Tensor) -> Tensor:
+        launched.append(op.name)
+        return call(op, *inputs)
 
-    monkeypatch.setattr(elementwise, "launch_elementwise", recorded)
+    monkeypatch.setattr(ElementwiseOp, "__call__", recorded)
     x, grad_output = pair(5000)
     gelu(x.requires_grad_()).backward(grad_output)
     assert launched == ["gelu", "gelu_backward"]

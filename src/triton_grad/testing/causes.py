@@ -92,11 +92,6 @@ CAUSES = (
         REDUCTIONS,
     ),
     Cause(
-        "wrong current device",
-        "The kernel is launched on the current GPU, not on the tensor's.",
-        LAUNCHES,
-    ),
-    Cause(
         "writes into its input",
         "The op writes into a tensor that its caller still owns.",
         AUTOGRAD,
@@ -208,6 +203,11 @@ CAUSES = (
         "The result does not require a gradient though an input does: the"
         " kernel is launched outside any autograd.Function.",
         f"{BACKWARD}/#163-wiring-it-and-precision",
+    ),
+    Cause(
+        "wrong current device",
+        "The kernel is launched on the current GPU, not on the tensor's.",
+        LAUNCHES,
     ),
     Cause(
         "second order dropped",
