@@ -24,6 +24,7 @@ from torch.autograd.function import _SingleLevelFunction
 from torch.library import Library, custom_op, triton_op, wrap_triton
 from torch.nn import Parameter
 
+from triton_grad.device import DEVICE
 from triton_grad.direct import DirectLaunch
 from triton_grad.launch import (
     check_block,
@@ -128,9 +129,7 @@ class ElementwiseOp:
         package = kernel.fn.__module__.partition(".")[0]
         self.library = Library(re.sub(r"\W", "_", package), "FRAGMENT")
         self.library_op = self._define()
-        self.direct = (
-            None if is_interpreted(kernel) else DirectLaunch(name, kernel)
-        )
+        self.direct = DirectLaunch(name, kernel) if DEVICE == "cuda" else None
 
     def __call__(self, *inputs: Tensor, BLOCK: int = 1024) -> Tensor:
         """Compute, and record nothing for autograd: launch_elementwise."""
@@ -153,7 +152,12 @@ class ElementwiseOp:
         if torch.compiler.is_compiling():
             # Dynamo cannot trace a Function that has a jvp.
             return self.library_op(*inputs)
-        if torch._C._are_functorch_transforms_active() or is_recorded(inputs):
+        if (
+            torch._C._are_functorch_transforms_active()
+            # torch.jit.trace traces again without gradients, to compare.
+            or torch._C._get_tracing_state() is not None
+            or is_recorded(inputs)
+        ):
             return function.apply(*inputs)
         return self(*inputs)
 
