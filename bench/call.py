@@ -8,12 +8,9 @@ Medians; the table is printed last, and written to $OUT if that is set.
 
 import json
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +18,7 @@ import torch.nn.functional as F
 import triton
 from torch import Tensor
 
+from provenance import provenance, report_path
 from triton_grad.device import DEVICE
 from triton_grad.ops.gelu import (
     accurate_gelu_backward_kernel,
@@ -119,20 +117,11 @@ def host_times() -> dict[str, Any]:
 
 def main() -> None:
     times = host_times()
-    report = {
-        "device": torch.cuda.get_device_name()
-        if ON_GPU
-        else f"interpreter, {platform.machine()}",
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "python": platform.python_version(),
-        "date": datetime.now(UTC).date().isoformat(),
-        **times,
-    }
+    facts = provenance("call.py", None)
     if "OUT" in os.environ:
-        out = Path(os.environ["OUT"]) / "call.json"
-        out.write_text(json.dumps(report, indent=2) + "\n")
-    print({k: v for k, v in report.items() if k != "microseconds"})
+        report = {"provenance": facts, **times}
+        report_path("call").write_text(json.dumps(report, indent=2) + "\n")
+    print(facts)
     print(f"{'n = ' + str(N):38} {'us/call':>10} {'of bare':>8}")
     for name, value in times["microseconds"].items():
         bare = times["microseconds"].get(name.split(",")[0] + ", bare kernel")

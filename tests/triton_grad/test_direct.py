@@ -79,6 +79,18 @@ def test_the_second_launch_is_the_binary_s(
     assert kernel.arguments[2:] == (4096, 1024)
 
 
+def test_the_inputs_keep_their_order(
+    launch: DirectLaunch, kernel: Kernel
+) -> None:
+    """grad_output and x: swapped, a backward is wrong and nothing raises."""
+    grad_output, x = torch.ones(32), torch.zeros(32)
+    for _ in range(2):
+        output = launch((grad_output, x), 1024)
+        assert kernel.arguments[0] is grad_output
+        assert kernel.arguments[1] is x
+        assert kernel.arguments[2] is output
+
+
 def test_what_triton_compiles_apart_is_launched_apart(
     launch: DirectLaunch, kernel: Kernel
 ) -> None:
